@@ -811,6 +811,17 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
  * last one, in its `declared`. -ENOENT: the debug information does not say. */
 int pmclua_symbols_written(struct pmclua_symbols *symbols, uint64_t address, int32_t *first, int32_t *last);
 
+/* Debug information that is there and could not be read, of what pmclua_symbols_code was asked. `name`: the file that it is
+ * in; it lives until the symbols are closed. */
+enum pmclua_unread_kind {
+    PMCLUA_UNREAD_SPLIT,           /* a .dwo file, which is missing or of another build */
+    PMCLUA_UNREAD_SHARED,          /* what dwz has moved to another file, which is missing */
+    PMCLUA_UNREAD_COMPRESSED       /* in a way that this elfutils does not know (zstd) */
+};
+struct pmclua_unread { int32_t kind; const char *name; };
+/* Number `index` of it, counted from 0. -ENOENT. */
+int pmclua_symbols_unread(const struct pmclua_symbols *symbols, int32_t index, struct pmclua_unread *unread);
+
 /* The build id of the file: how many bytes it has; 0: none. The first `size` go to `id`. */
 int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size);
 

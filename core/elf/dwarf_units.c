@@ -5,8 +5,10 @@
  * libdw for the scopes of each address would walk the unit anew each time.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/lists.h"
 #include "symbols.h"
@@ -23,6 +25,9 @@ struct scope {
 
 struct unit {
     Dwarf_Die die;                 /* of split debug information its skeleton, which has the lines */
+    Dwarf_Die functions;           /* what has its functions, by find_functions */
+    struct packed *packed;         /* of a package; NULL: it is of none */
+    int is_found;
     struct scope *scope;
     size_t scopes, room;
     int is_walked;
@@ -37,6 +42,9 @@ struct units {
     struct unit_range *range;      /* by start */
     size_t units, ranges, unit_room, range_room;
     Elf_Data *lines;               /* .debug_line; NULL: there is none */
+    struct package *package;       /* NULL: there is none */
+    struct pmclua_unread *unread;  /* what debug information is there and could not be read */
+    size_t unreads;
 };
 
 void units_free(struct units *units)
@@ -48,7 +56,10 @@ void units_free(struct units *units)
             name_free(&units->unit[i].scope[k].name);
         free(units->unit[i].scope);
         lines_free(units->unit[i].lines);
+        packed_free(units->unit[i].packed);
     }
+    package_close(units->package);
+    free(units->unread);
     free(units->unit);
     free(units->range);
     free(units);
@@ -108,6 +119,52 @@ static Elf_Data *find_lines(Dwarf *dwarf)
     return NULL;
 }
 
+static int note(struct units *units, int32_t kind, const char *name)
+{
+    if (list_extend(&units->unread, units->unreads, sizeof *units->unread) < 0)
+        return -ENOMEM;
+    units->unread[units->unreads++] = (struct pmclua_unread){ kind, name };
+    return 0;
+}
+
+/* dwz moves what several files have in common into one more. */
+static int note_missing_part(struct units *units, Dwarf *dwarf)
+{
+    const char *name;
+    const void *id;
+    int is_missing = elfutils()->dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0
+        && !elfutils()->dwarf_getalt(dwarf);
+    return is_missing ? note(units, PMCLUA_UNREAD_SHARED, name) : 0;
+}
+
+/* Whether a file has sections that are compressed in a way that is not zlib's, which all elfutils know. */
+static int is_compressed_otherwise(const char *path)
+{
+    const struct elfutils *dw = elfutils();
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = 0;
+    Elf *elf = fd >= 0 ? dw->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    for (Elf_Scn *scn = NULL; elf && (scn = dw->elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        GElf_Chdr how;
+        result |= dw->gelf_getshdr(scn, &header) && (header.sh_flags & SHF_COMPRESSED)
+            && dw->gelf_getchdr(scn, &how) && how.ch_type != ELFCOMPRESS_ZLIB;
+    }
+    dw->elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static int note_compressed(const struct pmclua_symbols *symbols)
+{
+    const char *files[2] = { NULL, NULL };
+    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
+    for (int i = 1; i >= 0; i--)
+        if (files[i] && is_compressed_otherwise(files[i]))
+            return note(symbols->units, PMCLUA_UNREAD_COMPRESSED, files[i]);
+    return 0;
+}
+
 static int read_units(struct pmclua_symbols *symbols)
 {
     const struct elfutils *dw = elfutils();
@@ -116,11 +173,11 @@ static int read_units(struct pmclua_symbols *symbols)
     if (!units)
         return -ENOMEM;
     Dwarf *dwarf = dw->dwfl_module_getdwarf(symbols->module, &bias);
-    if (!dwarf)
-        return 0;
+    int result = dwarf ? note_missing_part(units, dwarf) : note_compressed(symbols);
+    if (!dwarf || result < 0)
+        return result;
     units->bias = bias - symbols->bias;
     units->lines = find_lines(dwarf);
-    int result = 0;
     for (Dwarf_Die *die = NULL; result == 0 && (die = dw->dwfl_module_nextcu(symbols->module, die, &bias));)
         result = add_unit(symbols, die);
     if (units->ranges)
@@ -194,8 +251,11 @@ static int complete_scope(const struct pmclua_symbols *symbols, struct unit *uni
 static int add_scope(const struct pmclua_symbols *symbols, struct unit *unit, Dwarf_Die *die, uint32_t depth,
                      int is_inlined)
 {
-    Dwarf_Addr base, start, end;
-    for (ptrdiff_t next = 0; (next = elfutils()->dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
+    Dwarf_Addr base = 0, start, end;
+    ptrdiff_t next = unit->packed ? packed_ranges(unit->packed, die) : 0;
+    if (next > 0)
+        elfutils()->dwarf_lowpc(&unit->die, &base);
+    while ((next = elfutils()->dwarf_ranges(die, next, &base, &start, &end)) > 0) {
         if (!units_have(symbols, start, end))
             continue;
         if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof *unit->scope) < 0)
@@ -268,25 +328,72 @@ static int take_scopes(const struct pmclua_symbols *symbols, struct unit *unit, 
     return 0;
 }
 
-Dwarf_Die unit_functions(const Dwarf_Die *unit)
+/* Finds what has the functions of a unit: of split debug information another file, or a part of a package. */
+static int find_functions(struct pmclua_symbols *symbols, struct unit *unit)
 {
+    const struct elfutils *dw = elfutils();
+    struct units *units = symbols->units;
     Dwarf_Die split = { 0 };
-    uint8_t type;
-    int is_split = elfutils()->dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0
-        && type == DW_UT_skeleton && split.cu;
-    return is_split ? split : *unit;
+    Dwarf_Attribute name;
+    uint8_t type = 0;
+    if (unit->is_found)
+        return 0;
+    unit->is_found = 1;
+    unit->functions = unit->die;
+    if (dw->dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
+        return 0;
+    if (!split.cu && !units->package)
+        units->package = package_open(symbols);
+    int result = split.cu ? 1 : units->package
+        ? package_find(units->package, &unit->die, &unit->packed, &split) : 0;
+    if (result > 0)
+        unit->functions = split;
+    if (result == 0 && (dw->dwarf_attr(&unit->die, DW_AT_dwo_name, &name)
+                        || dw->dwarf_attr(&unit->die, DW_AT_GNU_dwo_name, &name)))
+        result = note(units, PMCLUA_UNREAD_SPLIT, dw->dwarf_formstring(&name));
+    return result < 0 ? result : 0;
 }
 
-static int walk_unit(const struct pmclua_symbols *symbols, struct unit *unit)
+static int walk_unit(struct pmclua_symbols *symbols, struct unit *unit)
 {
     if (unit->is_walked)
         return 0;
-    Dwarf_Die top = unit_functions(&unit->die);
-    int result = walk(symbols, unit, &top, 0);
+    int result = find_functions(symbols, unit);
+    if (result == 0)
+        result = walk(symbols, unit, &unit->functions, 0);
     unit->is_walked = result == 0;
     if (result < 0)
         unit->scopes = 0;
     return result;
+}
+
+int32_t units_number(struct pmclua_symbols *symbols, uint64_t address)
+{
+    int result = symbols->units ? 0 : read_units(symbols);
+    const struct unit *unit = result == 0 ? unit_at(symbols->units, address - symbols->units->bias) : NULL;
+    return result < 0 ? result : unit ? (int32_t)(unit - symbols->units->unit) : -ENOENT;
+}
+
+int units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skeleton, Dwarf_Die *functions)
+{
+    int result = symbols->units ? 0 : read_units(symbols);
+    if (result < 0)
+        return result;
+    if (number < 0 || (size_t)number >= symbols->units->units)
+        return -ENOENT;
+    struct unit *unit = &symbols->units->unit[number];
+    result = find_functions(symbols, unit);
+    *skeleton = unit->die;
+    *functions = unit->functions;
+    return result;
+}
+
+int pmclua_symbols_unread(const struct pmclua_symbols *symbols, int32_t index, struct pmclua_unread *unread)
+{
+    if (!symbols->units || index < 0 || (size_t)index >= symbols->units->unreads)
+        return -ENOENT;
+    *unread = symbols->units->unread[index];
+    return 0;
 }
 
 /* Reads the lines of a unit. */

@@ -52,23 +52,18 @@ static int visit(Dwarf_Die *die, void *argument)
 int pmclua_symbols_inlined(struct pmclua_symbols *symbols, const char *name, int32_t index,
                            struct pmclua_inlined *inlined)
 {
-    const struct elfutils *dw = elfutils();
-    GElf_Addr bias;
-    if (!dw->dwfl_module_getdwarf(symbols->module, &bias))
-        return -ENODATA;
     *inlined = (struct pmclua_inlined){ 0 };
-    struct search search = { symbols, name, NULL, inlined };
-    if (index >= 0 && index < symbols->count) {
-        search.skeleton = dw->dwfl_module_addrdie(symbols->module, symbols->symbol[index].address + symbols->bias, &bias);
-        if (!search.skeleton)
-            return -ENODATA;
-        Dwarf_Die unit = unit_functions(search.skeleton);
-        dw->dwarf_getfuncs(&unit, visit, &search, 0);
-        return 0;
-    }
-    while ((search.skeleton = dw->dwfl_module_nextcu(symbols->module, search.skeleton, &bias))) {
-        Dwarf_Die unit = unit_functions(search.skeleton);
-        dw->dwarf_getfuncs(&unit, visit, &search, 0);
+    Dwarf_Die skeleton, functions;
+    struct search search = { symbols, name, &skeleton, inlined };
+    int is_one = index >= 0 && index < symbols->count;
+    int32_t number = is_one ? units_number(symbols, symbols->symbol[index].address) : 0;
+    if (number < 0 || units_unit(symbols, number, &skeleton, &functions) < 0)
+        return -ENODATA;
+    while (units_unit(symbols, number, &skeleton, &functions) == 0) {
+        elfutils()->dwarf_getfuncs(&functions, visit, &search, 0);
+        if (is_one)
+            break;
+        number++;
     }
     return 0;
 }

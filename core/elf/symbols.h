@@ -82,6 +82,21 @@ void lines_free(struct lines *lines);
 /* The line of an address of the debug information; *beyond: behind the last one that follows it without a gap. NULL. */
 const struct source_line *lines_find(const struct lines *lines, uint64_t place, const struct source_line **beyond);
 
+/* ---- package.c ---- */
+
+struct package;
+struct packed;
+
+/* The file in which a program's split debug information is packed; NULL: it has none. */
+struct package *package_open(const struct pmclua_symbols *symbols);
+void package_close(struct package *package);
+/* The functions of a unit, of which `skeleton` is in the file itself: 1; 0: they are not in the package; -ENOMEM. What
+ * they are read from is freed by packed_free. */
+int  package_find(const struct package *package, Dwarf_Die *skeleton, struct packed **packed, Dwarf_Die *unit);
+void packed_free(struct packed *packed);
+/* Where a DIE's list of ranges begins, for dwarf_ranges; 0: it has none. */
+ptrdiff_t packed_ranges(const struct packed *packed, Dwarf_Die *die);
+
 /* ---- dwarf_units.c ---- */
 
 /* Whether code of the debug information is in the file: what the linker left out keeps its own, at address 0. */
@@ -95,7 +110,9 @@ void units_free(struct units *units);
 /* The file that an attribute of a DIE has the number of; NULL: unknown. `skeleton`: its unit, of split debug information
  * the part that stands in the file itself. */
 const char *die_file(Dwarf_Die *die, unsigned attribute, Dwarf_Die *skeleton);
-/* What has the functions of a unit: itself, of split debug information another file. */
-Dwarf_Die unit_functions(const Dwarf_Die *unit);
+/* The number of the unit that has the code at an address; -ENOENT: none; -ENOMEM. */
+int32_t units_number(struct pmclua_symbols *symbols, uint64_t address);
+/* Unit `number`, counted from 0, and what has its functions, which of split debug information is another one. -ENOENT. */
+int  units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skeleton, Dwarf_Die *functions);
 /* The name of a function by its debug information; -ENOENT: it has none; -ENOMEM. Freed by name_free. */
 int  die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name);

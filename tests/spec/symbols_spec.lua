@@ -211,6 +211,69 @@ describe("the functions of a file", function()
     assert.is_nil(bare:inlined "copied")
   end)
 
+  describe("of split debug information", function()
+    local path
+
+    --- Compiles names.cc so that what was inlined is told by its .dwo file alone.
+    local function compile_split(version)
+      support.need(support.have "clang", "no clang")
+      path = support.folder() .. "/names"
+      build(nil, "clang", "-x", "c++", "-O1", version, "-gsplit-dwarf", "-fno-split-dwarf-inlining", "-c",
+        "-o", path .. ".o", support.fixture "where/names.cc")
+      build(nil, "clang", "-o", path, path .. ".o")
+    end
+
+    -- In how many places fill was inlined, by the places themselves and by their sum; what could not be read.
+    local function inlined()
+      local list = open(path)
+      local main, is_there = the(list, "main"), false
+      for offset = main.offset, main.offset + main.bytes - 1 do
+        for _, one in ipairs(list:code(offset).inlined or {}) do is_there = is_there or one.fn == "fill" end
+      end
+      return is_there, list:inlined("fill").places, list:unread()
+    end
+
+    for _, version in ipairs { "-gdwarf-4", "-gdwarf-5" } do
+      it("are read from .dwo files, " .. version, function()
+        compile_split(version)
+        assert.same({ true, 1, {} }, { inlined() })
+      end)
+
+      it("are read from a package, " .. version, function()
+        support.need(support.have "llvm-dwp", "no llvm-dwp")
+        compile_split(version)
+        build(nil, "llvm-dwp", "-e", path, "-o", path .. ".dwp")
+        os.remove(path .. ".dwo")
+        assert.same({ true, 1, {} }, { inlined() })
+      end)
+    end
+
+    it("are missing with their file, and it is said", function()
+      compile_split "-g"
+      os.remove(path .. ".dwo")
+      local list = open(path)
+      assert.equal(0, list:inlined("fill").places)
+      assert.matches("names.dwo, which is missing", require("pmclua.event.unread").sentences(list, path)[1])
+    end)
+  end)
+
+  it("have no lines where these are compressed in a way that is not known, and it is said", function()
+    support.need(support.have "objcopy", "no objcopy")
+    local path, folder = compile "functions.c"
+    local packed = folder .. "/packed"
+    local done = support.run { "objcopy", "--compress-debug-sections=zstd", path, packed }
+    support.need(done.status == 0, "this objcopy does not know zstd")
+    local list = open(packed)
+    local code = list:code(the(list, "two_returns").offset)
+    local said = require("pmclua.event.unread").sentences(list, packed)
+    if code.line then
+      assert.same({}, said)              -- this elfutils knows zstd
+    else
+      assert.matches("compressed with zstd", said[1])
+      assert.is_nil(list:inlined "copied")
+    end
+  end)
+
   it("are not there in what is no program, and the errno says why", function()
     local folder = support.folder()
     local _, code = symbols.open(folder .. "/none")

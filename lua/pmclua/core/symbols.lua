@@ -214,6 +214,22 @@ function Symbols:code(offset)
     inlined = inlined_list(inlined, raw.inlined) }
 end
 
+local UNREAD = { [C.PMCLUA_UNREAD_SPLIT] = "split", [C.PMCLUA_UNREAD_SHARED] = "shared",
+  [C.PMCLUA_UNREAD_COMPRESSED] = "compressed" }
+
+--- Debug information that is there and could not be read, of what was asked so far: its kinds, each with the first
+--- file that it is in.
+---@return { kind: "split"|"shared"|"compressed", name: string }[]
+function Symbols:unread()
+  local raw, list, seen, index = ffi.new "struct pmclua_unread", {}, {}, 0
+  while C.pmclua_symbols_unread(open_handle(self), index, raw) == 0 do
+    local kind = UNREAD[raw.kind]
+    if not seen[kind] then list[#list + 1] = { kind = kind, name = text(raw.name) or "?" } end
+    seen[kind], index = true, index + 1
+  end
+  return list
+end
+
 --- The source lines of the function at an address, of which `code` was asked before; nil: they are not known.
 ---@param address number as the file has it
 ---@return integer? first where it is declared

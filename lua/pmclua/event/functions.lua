@@ -8,6 +8,7 @@ local lists = require "pmclua.base.lists"
 local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
+local unreadable = require("pmclua.base.lazy").module "pmclua.event.unread"
 
 local M = {}
 
@@ -86,9 +87,11 @@ function M.raise_unknown(list, path, name, file_given, image)
       ("name both: '%s:%s'"):format(other, name))
   end
   if bare ~= name then raise_other_parameters(list:match(bare), shown, name) end
+  local unread = unreadable.sentences(list, path)
   local similar = containing(names, bare)
   problem("ENOENT", ("%s has no function '%s'"):format(shown, text.safe(name)),
     text.meant(bare, names) or #similar > 0 and "there is " .. text.list(similar, "or")
+      or unread[1]
       or not inlined and "without debug information (-g) pmclua cannot tell whether it was inlined" or nil)
 end
 

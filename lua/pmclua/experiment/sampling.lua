@@ -254,6 +254,7 @@ local function profile_of(self, step, result)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)
+  self.attribution:note_unread()
   self.said:append(self.attribution.remarks)
   return profile
 end

@@ -92,7 +92,8 @@ local function file_key(file) return file.path .. "\0" .. (file.build_id or "") 
 local function known_file(self, file)
   local key = file_key(file)
   if not self.files[key] then
-    self.files[key] = { symbols = open_file(self, file), places = {}, base = base_of(file.path) }
+    self.files[key] = { symbols = open_file(self, file), places = {}, path = file.path,
+      base = base_of(file.path) }
   end
   return self.files[key]
 end
@@ -175,6 +176,16 @@ function Attribution:place(file, offset)
     known.places[offset] = place
   end
   return place
+end
+
+--- Remarks on debug information that could not be read.
+function Attribution:note_unread()
+  local sentences = require("pmclua.event.unread").sentences
+  for _, known in pairs(self.files) do
+    for _, sentence in ipairs(known.symbols and sentences(known.symbols, known.path) or {}) do
+      self:say("%s", sentence)
+    end
+  end
 end
 
 --- Forgets the maps of processes that have ended: a later one may get the same pid.

@@ -1,0 +1,303 @@
+/*
+ * package.c: split debug information that is packed into one file, PROGRAM.dwp. libdw reads it from 0.191 on; before,
+ * a unit of it is put into a file of its own in memory, as PROGRAM's compiler wrote it, which libdw does read.
+ *
+ * Everything in the package is checked; one that is damaged has no unit.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/lists.h"
+#include "symbols.h"
+
+struct package { int fd; Elf *elf; };
+
+struct piece { const uint8_t *bytes; size_t size; };
+
+/* A unit of a package, and what libdw reads it from. */
+struct packed { Elf *elf; Dwarf *dwarf; uint8_t *image; struct piece lists; };      /* lists: .debug_rnglists.dwo */
+
+/* ---- opening ---- */
+
+struct package *package_open(const struct pmclua_symbols *symbols)
+{
+    const struct elfutils *dw = elfutils();
+    const char *files[2] = { NULL, NULL };
+    dw->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
+    struct package *package = calloc(1, sizeof *package);
+    for (int i = 0; package && !package->elf && i < 2; i++) {
+        char *path = NULL;
+        if (!files[i] || asprintf(&path, "%s.dwp", files[i]) < 0)
+            continue;
+        package->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        free(path);
+        if (package->fd >= 0 && !(package->elf = dw->elf_begin(package->fd, ELF_C_READ_MMAP, NULL)))
+            close(package->fd);
+    }
+    if (package && !package->elf) {
+        free(package);
+        package = NULL;
+    }
+    return package;
+}
+
+void package_close(struct package *package)
+{
+    if (!package)
+        return;
+    elfutils()->elf_end(package->elf);
+    close(package->fd);
+    free(package);
+}
+
+/* ---- its index ---- */
+
+static struct piece section_of(Elf *elf, const char *wanted)
+{
+    const struct elfutils *dw = elfutils();
+    size_t names = 0;
+    dw->elf_getshdrstrndx(elf, &names);
+    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        const char *name = dw->gelf_getshdr(scn, &header) ? dw->elf_strptr(elf, names, header.sh_name) : NULL;
+        Elf_Data *data = name && strcmp(name, wanted) == 0 && !(header.sh_flags & SHF_COMPRESSED)
+            ? dw->elf_getdata(scn, NULL) : NULL;
+        if (data && data->d_buf)
+            return (struct piece){ data->d_buf, data->d_size };
+    }
+    return (struct piece){ NULL, 0 };
+}
+
+static uint64_t number_at(struct piece piece, uint64_t offset, size_t bytes)
+{
+    uint64_t value = 0;
+    if (offset <= piece.size && piece.size - offset >= bytes)
+        memcpy(&value, piece.bytes + offset, bytes);
+    return value;
+}
+
+/* Sections of which the index says where a unit's part is. */
+enum { INFO = 1, ABBREV = 3, LINE = 4, STR_OFFSETS = 6, RNGLISTS = 8, SECTIONS };
+
+static const char *const section_names[SECTIONS] = {
+    [INFO] = ".debug_info.dwo", [ABBREV] = ".debug_abbrev.dwo", [LINE] = ".debug_line.dwo",
+    [STR_OFFSETS] = ".debug_str_offsets.dwo", [RNGLISTS] = ".debug_rnglists.dwo",
+};
+
+/* The row of a unit, from 1; 0: it is not in the package. */
+static uint64_t row_of(struct piece index, uint64_t slots, uint64_t id)
+{
+    for (uint64_t i = 0; i < slots && 16 + 12 * slots <= index.size; i++)
+        if (number_at(index, 16 + 8 * i, 8) == id && number_at(index, 16 + 8 * slots + 4 * i, 4))
+            return number_at(index, 16 + 8 * slots + 4 * i, 4);
+    return 0;
+}
+
+/* A unit's parts of the sections. */
+static int find_parts(const struct package *package, uint64_t id, struct piece parts[SECTIONS])
+{
+    struct piece index = section_of(package->elf, ".debug_cu_index");
+    uint64_t version = number_at(index, 0, 2), columns = number_at(index, 4, 4), units = number_at(index, 8, 4),
+             slots = number_at(index, 12, 4), row = row_of(index, slots, id), table = 16 + 12 * slots;
+    if ((version != 2 && version != 5) || row == 0 || row > units || columns > 16
+        || table + 4 * columns * (1 + 2 * units) > index.size)
+        return 0;
+    for (uint64_t i = 0; i < columns; i++) {
+        uint64_t section = number_at(index, table + 4 * i, 4);
+        if (section >= SECTIONS || !section_names[section] || (section == RNGLISTS && version == 2))
+            continue;
+        struct piece whole = section_of(package->elf, section_names[section]);
+        uint64_t offset = number_at(index, table + 4 * (row * columns + i), 4);
+        uint64_t size = number_at(index, table + 4 * ((units + row) * columns + i), 4);
+        if (offset > whole.size || whole.size - offset < size)
+            return 0;
+        parts[section] = (struct piece){ whole.bytes + offset, (size_t)size };
+    }
+    return parts[INFO].bytes && parts[ABBREV].bytes && parts[STR_OFFSETS].bytes;
+}
+
+/* ---- the unit as a file ---- */
+
+/* An offset of 0 would not be that of a list of ranges, for libdw. */
+enum { BEFORE_RANGES = 16 };
+
+/* The file that is made. */
+struct image {
+    uint8_t *bytes;
+    size_t size, room;
+    Elf64_Shdr section[10];
+    uint32_t sections;
+    char *names;
+    size_t names_size, names_room;
+};
+
+static int append(uint8_t **bytes, size_t *size, size_t *room, const void *data, size_t count)
+{
+    while (*room < *size + count)
+        if (list_grow(bytes, *room, room, 1) < 0)
+            return -ENOMEM;
+    if (count)
+        memcpy(*bytes + *size, data, count);
+    *size += count;
+    return 0;
+}
+
+static int add_section(struct image *image, const char *name, uint32_t type, struct piece piece)
+{
+    if (image->sections == 0)
+        image->sections = 1;                   /* the first means none */
+    image->section[image->sections++] = (Elf64_Shdr){ .sh_name = (uint32_t)image->names_size, .sh_type = type,
+        .sh_offset = image->size, .sh_size = piece.size, .sh_addralign = 1 };
+    int result = append((uint8_t **)&image->names, &image->names_size, &image->names_room, name, strlen(name) + 1);
+    return result < 0 ? result : append(&image->bytes, &image->size, &image->room, piece.bytes, piece.size);
+}
+
+/* Those strings of the package that the unit uses, with offsets of their own. */
+static int add_strings(struct image *image, const struct package *package, struct piece offsets, int version)
+{
+    struct piece all = section_of(package->elf, ".debug_str.dwo");
+    uint8_t *own = malloc(offsets.size + 1), *strings = NULL;
+    size_t size = 0, room = 0;
+    int result = own ? 0 : -ENOMEM;
+    if (own)
+        memcpy(own, offsets.bytes, offsets.size);
+    for (size_t at = version >= 5 ? 8 : 0; result == 0 && at + 4 <= offsets.size; at += 4) {
+        uint64_t offset = number_at(offsets, at, 4);
+        const char *text = offset < all.size && memchr(all.bytes + offset, 0, all.size - offset)
+            ? (const char *)all.bytes + offset : "";
+        uint32_t place = (uint32_t)size;
+        memcpy(own + at, &place, sizeof place);
+        result = append(&strings, &size, &room, text, strlen(text) + 1);
+    }
+    if (result == 0)
+        result = add_section(image, ".debug_str_offsets.dwo", SHT_PROGBITS, (struct piece){ own, offsets.size });
+    if (result == 0)
+        result = add_section(image, ".debug_str.dwo", SHT_PROGBITS, (struct piece){ strings, size });
+    free(own);
+    free(strings);
+    return result;
+}
+
+/* What the unit refers to in the program itself: from its own part on. */
+static int add_of_program(struct image *image, Dwarf_Die *skeleton, unsigned attribute, const char *name,
+                          const char *dwo_name, size_t before)
+{
+    const struct elfutils *dw = elfutils();
+    Dwarf_Attribute base;
+    Dwarf_Word offset = 0;
+    struct piece whole = section_of(dw->dwarf_getelf(dw->dwarf_cu_getdwarf(skeleton->cu)), name);
+    if (dw->dwarf_attr(skeleton, attribute, &base))
+        dw->dwarf_formudata(&base, &offset);
+    if (!whole.bytes || offset > whole.size)
+        return 0;
+    static const uint8_t nothing[BEFORE_RANGES];
+    int result = add_section(image, dwo_name, SHT_PROGBITS, (struct piece){ nothing, before });
+    if (result == 0)
+        result = append(&image->bytes, &image->size, &image->room, whole.bytes + offset, whole.size - offset);
+    image->section[image->sections - 1].sh_size += whole.size - offset;
+    return result;
+}
+
+static int finish(struct image *image)
+{
+    static const char name[] = ".shstrtab";
+    int result = add_section(image, name, SHT_STRTAB, (struct piece){ NULL, 0 });
+    struct piece names = { (const uint8_t *)image->names, image->names_size };
+    image->section[image->sections - 1].sh_size = names.size;
+    if (result == 0)
+        result = append(&image->bytes, &image->size, &image->room, names.bytes, names.size);
+    static const uint8_t zero[8];
+    if (result == 0)
+        result = append(&image->bytes, &image->size, &image->room, zero, -image->size % sizeof zero);
+    Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+        .e_type = ET_REL, .e_version = EV_CURRENT, .e_shoff = image->size, .e_ehsize = sizeof header,
+        .e_shentsize = sizeof *image->section, .e_shnum = (uint16_t)image->sections,
+        .e_shstrndx = (uint16_t)(image->sections - 1) };
+    if (result == 0)
+        result = append(&image->bytes, &image->size, &image->room, image->section,
+                        image->sections * sizeof *image->section);
+    if (result == 0)
+        memcpy(image->bytes, &header, sizeof header);
+    return result;
+}
+
+static int make_image(struct image *image, const struct package *package, Dwarf_Die *skeleton,
+                      const struct piece parts[SECTIONS], int version)
+{
+    static const uint8_t header[sizeof(Elf64_Ehdr)];
+    static const uint8_t plain[] = { INFO, ABBREV, LINE, RNGLISTS };
+    int result = append(&image->bytes, &image->size, &image->room, header, sizeof header);
+    for (size_t i = 0; result == 0 && i < sizeof plain; i++)
+        if (parts[plain[i]].bytes)
+            result = add_section(image, section_names[plain[i]], SHT_PROGBITS, parts[plain[i]]);
+    if (result == 0)
+        result = add_strings(image, package, parts[STR_OFFSETS], version);
+    if (result == 0)
+        result = add_of_program(image, skeleton, version >= 5 ? DW_AT_addr_base : DW_AT_GNU_addr_base, ".debug_addr",
+                                ".debug_addr.dwo", 0);
+    if (result == 0 && version < 5)
+        result = add_of_program(image, skeleton, DW_AT_GNU_ranges_base, ".debug_ranges", ".debug_ranges.dwo",
+                                BEFORE_RANGES);
+    return result < 0 ? result : finish(image);
+}
+
+void packed_free(struct packed *packed)
+{
+    if (!packed)
+        return;
+    if (packed->dwarf)
+        elfutils()->dwarf_end(packed->dwarf);
+    if (packed->elf)
+        elfutils()->elf_end(packed->elf);
+    free(packed->image);
+    free(packed);
+}
+
+int package_find(const struct package *package, Dwarf_Die *skeleton, struct packed **out, Dwarf_Die *unit)
+{
+    const struct elfutils *dw = elfutils();
+    struct piece parts[SECTIONS] = { { NULL, 0 } };
+    struct image image = { .bytes = NULL };
+    Dwarf_Half version = 0;
+    uint64_t id = 0;
+    *out = NULL;
+    if (dw->dwarf_cu_info(skeleton->cu, &version, NULL, NULL, NULL, &id, NULL, NULL) != 0
+        || !find_parts(package, id, parts))
+        return 0;
+    struct packed *packed = calloc(1, sizeof *packed);
+    int result = packed ? make_image(&image, package, skeleton, parts, version) : -ENOMEM;
+    free(image.names);
+    if (packed) {
+        packed->image = image.bytes;
+        packed->lists = parts[RNGLISTS];
+    }
+    if (result == 0 && (packed->elf = dw->elf_memory((char *)image.bytes, image.size)))
+        packed->dwarf = dw->dwarf_begin_elf(packed->elf, DWARF_C_READ, NULL);
+    Dwarf_Off next;
+    size_t header;
+    if (result == 0 && packed->dwarf && dw->dwarf_nextcu(packed->dwarf, 0, &next, &header, NULL, NULL, NULL) == 0
+        && dw->dwarf_offdie(packed->dwarf, header, unit)) {
+        *out = packed;
+        return 1;
+    }
+    packed_free(packed);
+    return result;
+}
+
+ptrdiff_t packed_ranges(const struct packed *packed, Dwarf_Die *die)
+{
+    enum { HEADER = 12 };
+    const struct elfutils *dw = elfutils();
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (!dw->dwarf_attr(die, DW_AT_ranges, &attribute) || dw->dwarf_formudata(&attribute, &value) != 0)
+        return 0;
+    if (attribute.form != DW_FORM_rnglistx)
+        return (ptrdiff_t)value + BEFORE_RANGES;
+    return value < packed->lists.size ? (ptrdiff_t)(HEADER + number_at(packed->lists, HEADER + 4 * value, 4)) : 0;
+}
