@@ -96,6 +96,8 @@ describe("EACCES", function()
     assert.same({ "cycles:u", "cycles:pu", "cpu/cycles/u", "cpu/cycles/Hu" }, { advised("cycles", cycles),
       advised("cycles:pku", cycles), advised("cpu/cycles/", cycles), advised("cpu/cycles/kH", cycles) })
     assert.is_nil(advised("cycles:k", of_kernel))
+    local of_open = denied({ event = "type 0 config 0", has_attr = true }, function() return true end)
+    assert.matches("count only user space (exclude_kernel = 1)", tostring(of_open), 1, true)
   end)
 
   it("does not advise :u where that would always read 0", function()

@@ -41,7 +41,7 @@ function open.new(spec)
   if not ok then explain.misuse(tostring(event), 2) end
   local name = ("type %s config %s"):format(tostring(fields.type or 0), tostring(fields.config or 0))
   if not event then
-    failure.event = name
+    failure.event, failure.has_attr = name, true
     error(explain.open(failure), 0)
   end
   local caution = require("pmclua.event.probe").caution { attr = fields }

@@ -76,6 +76,7 @@ end
 -- How the event is asked for in user space alone: "cycles:pk" as "cycles:pu"; nil where only Linux is asked for.
 local function in_user_space(failure)
   if failure.attr.exclude_user == 1 then return nil end
+  if failure.has_attr then return "exclude_kernel = 1" end
   local spec = failure.spec or failure.event or "EVENT"
   local head, letters = spec:match "^(.+[:/])([ukhGHIpPDSWeb]*)$"
   return head and head .. letters:gsub("[ukh]", "") .. "u" or spec .. ":u"
