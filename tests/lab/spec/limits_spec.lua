@@ -1,6 +1,8 @@
 -- The PMU's limits, 6 counters and a cycle counter, as the core meets them.
 
+local json = require "dkjson"
 local lab = require "tests.lab.support"
+local pmc = require "pmclua"
 
 local EINVAL = 22
 
@@ -71,5 +73,20 @@ describe("in the lab, the PMU", function()
       local estimate = counts.values[g][1] * counts.enabled[g] / counts.running[g]
       assert.near(truth, estimate, truth / 100)
     end
+  end)
+
+  it("loses most samples of instructions, from which nothing is concluded, and none of cycles", function()
+    local function profile_of(event)
+      local workload = pmc.kernel { library = lab.built "known.so", symbol = "turns_2" }
+      local found = pmc.measure(workload, { sample = event, iterations = 1e6, repetitions = 2, warmup = 0,
+        store = false, quiet = true }):where()
+      return assert(json.decode(found:report { format = "json" })), tostring(found):gsub("%s+", " ")
+    end
+    local of_cycles = profile_of "cycles:u"
+    assert.same({ 0, "one" }, { of_cycles.a.samples.lost, of_cycles.conclusion })
+    local found, shown = profile_of "instructions:u"
+    assert.is_true(found.a.samples.lost > 0.5 * found.a.samples.due)
+    assert.equal("incomplete", found.conclusion)
+    assert.matches("sample cycles nothing is concluded: %d+ %% of the samples are lost", shown)
   end)
 end)

@@ -49,9 +49,19 @@ local HINTS = {
     .. "where some were started, it may also be less",
 }
 
-local function add_rest(list, ledger)
+local LATE = "they were due by the count, and the PMU's interrupts came late or not at all: sample cycles"
+
+-- What to do about a reason. Where each event is a sample, or a ring was full, rings are what lost them.
+local function hint_of(reason, code)
+  local are_full = code.a[1].period == 1 or lists.any(code.result.remarks or {}, function(remark)
+    return remark:find("rings were full", 1, true)
+  end)
+  return reason == "lost" and not are_full and LATE or HINTS[reason]
+end
+
+local function add_rest(list, code, ledger)
   for _, row in ipairs(ledger.rest) do
-    local hint = HINTS[(tostring(row.key):gsub("^rest ", ""))]
+    local hint = hint_of(tostring(row.key):gsub("^rest ", ""), code)
     local of_a, of_b = math.max(1, ledger.total.a), math.max(1, ledger.total.b or 0)
     local share = math.max(row.a / of_a, (row.b or 0) / of_b)
     if hint and share > NOTABLE then
@@ -91,7 +101,7 @@ end
 function M.of_code(code, ledger)
   local list = {}
   add_nameless(list, ledger)
-  add_rest(list, ledger)
+  add_rest(list, code, ledger)
   add_chains(list, code)
   if code.missing > 0 then
     list[#list + 1] = ("left out: %s without a partner in its block"):format(text.plural(code.missing,
