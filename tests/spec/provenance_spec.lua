@@ -62,6 +62,67 @@ describe("a stored result", function()
     assert.equal("fast", first.env.MODE)
   end)
 
+  describe("has the hashes of libraries that are brought in", function()
+    local folder
+    lazy_setup(function() folder = support.folder() end)
+    before_each(function() support.need(support.have "cc", "no C compiler") end)
+
+    -- A program that needs libf.so, and a library to preload; another libf.so is in `other`.
+    local function built(value)
+      local source = support.write(folder .. "/f.c", ("int f(void) { return %d; }\n"):format(value))
+      for _, name in ipairs { "libf.so", "pre.so", "other/libf.so" } do
+        os.execute("mkdir -p " .. folder .. "/other")
+        support.build(folder .. "/" .. name, "cc", "-shared", "-fPIC", source)
+      end
+      local main = support.write(folder .. "/m.c", "int f(void); int main(void) { return f() * 0; }\n")
+      return support.build(folder .. "/m", "cc", main, "-L" .. folder, "-lf", "-Wl,--enable-new-dtags",
+        "-Wl,-rpath," .. folder)
+    end
+
+    local function brought(command)
+      local path = os.tmpname()
+      os.remove(path)
+      pmc.measure(command, { events = "page-faults", repetitions = 1, warmup = 0, store = path,
+        quiet = true })
+      local how, shown = pmc.load(path).header.how, support.pmclua({ "report", "--how", path }).out
+      local html = support.pmclua({ "report", "--format", "html", path }).out
+      os.remove(path)
+      local libraries = how.workloads[1].libraries
+      for name, hash in pairs(libraries or {}) do
+        assert.equal(require("pmclua.core").hash(support.read(name)), hash)
+        assert.matches(name .. "=" .. hash, shown, 1, true)
+        assert.matches(hash, html, 1, true)
+      end
+      return libraries and require("pmclua.base.lists").keys(libraries)
+    end
+
+    it("by LD_PRELOAD and LD_LIBRARY_PATH, and none where nothing is", function()
+      local program, other, pre = built(1), folder .. "/other", folder .. "/pre.so"
+      local theirs = { other .. "/libf.so" }
+      assert.is_nil(brought(program))
+      assert.same({ pre }, brought(pmc.command { program, env = { LD_PRELOAD = pre } }))
+      assert.same(theirs, brought(pmc.command { program, env = { LD_LIBRARY_PATH = other } }))
+      assert.same(theirs, brought(pmc.command { "env", "LD_LIBRARY_PATH=" .. other, program }))
+      support.with_env({ LD_PRELOAD = pre }, function()
+        assert.same({ pre }, brought(program))
+        local script = support.write(folder .. "/s.sh", "#!/bin/sh\nexit 0\n")
+        os.execute("chmod +x " .. script)
+        assert.same({ pre }, brought(script))
+        assert.is_nil(brought(pmc.command { program, env = { LD_PRELOAD = false } }))
+      end)
+    end)
+
+    it("and is not resumed when one of them has changed", function()
+      local path = folder .. "/r.jsonl"
+      local command = pmc.command { built(1), env = { LD_PRELOAD = folder .. "/pre.so" } }
+      local spec = { events = "page-faults", repetitions = 2, warmup = 0, seed = 1, quiet = true }
+      pmc.measure(command, support.merged(spec, { store = path }))
+      built(2)
+      local said = support.message_of(pmc.measure, command, support.merged(spec, { resume = path }))
+      assert.matches("the preloaded libraries %(LD_PRELOAD, LD_LIBRARY_PATH%) of .- was", said)
+    end)
+  end)
+
   it("has no secret of the command line or of a variable", function()
     local folder = support.folder()
     local file = stored(command_in(folder), folder, "--api-token", "s3cr3t-value")

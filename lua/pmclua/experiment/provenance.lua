@@ -1,13 +1,15 @@
 --- provenance.lua: everything that a stored result must contain so that others can repeat its experiment.
 --
 -- These are the script with its arguments, and for each workload what was run: sources, compiler and flags,
--- hashes of programs and libraries. Of the environment it has what the script sets, and the few variables that
--- change what programs do. Values whose names look secret are left out.
+-- hashes of programs and libraries, those that LD_PRELOAD and LD_LIBRARY_PATH bring in among them. Of the
+-- environment it has what the script sets, and the few variables that change what programs do. Values whose
+-- names look secret are left out.
 
 local compile = require("pmclua.base.lazy").module "pmclua.workload.compile"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
+local libraries = require("pmclua.base.lazy").module "pmclua.experiment.libraries"
 local paths = require "pmclua.host.paths"
 
 local M = {}
@@ -57,6 +59,16 @@ local function identity_of(path)
   return facts and ("%d bytes of %s"):format(facts.bytes, core.decimal(facts.mtime_ns)) or nil
 end
 
+-- Their hashes by path; nil where there are none.
+local function hashes_of(files)
+  local hashes
+  for _, path in ipairs(files) do
+    hashes = hashes or {}
+    hashes[path] = identity_of(path)
+  end
+  return hashes
+end
+
 local function short_text(text) return text and #text <= MOST_TEXT and text or nil end
 
 -- ---- workloads ---------------------------------------------------------------------------------------------
@@ -69,7 +81,8 @@ function describe.command(command, levels)
   local facts = { argv = without_secrets(shellwords.fill_all(command.argv, levels)), program = program,
     program_hash = program and identity_of(program),
     cwd = command.cwd and shellwords.fill(command.cwd, levels),
-    stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell }
+    stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell,
+    libraries = hashes_of(libraries.of_command(command, levels)) }
   for name, value in pairs(command.env or {}) do
     facts.env = facts.env or {}
     facts.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
@@ -102,6 +115,8 @@ function describe.kernel(kernel, levels, session, known)
     facts.params = facts.params or {}
     facts.params[name] = shellwords.fill(tostring(value), levels)
   end
+  facts.libraries = hashes_of(libraries.brought(paths.runner(), { LD_PRELOAD = os.getenv "LD_PRELOAD",
+    LD_LIBRARY_PATH = os.getenv "LD_LIBRARY_PATH" }))
   if kernel.library then
     facts.library = kernel:object(session, levels)
     facts.library_hash = identity_of(facts.library)
@@ -187,7 +202,8 @@ local COMPARED = { { "kind", "kind" }, { "source_hash", "source" }, { "compiler"
   { "command", "compiler's command" }, { "included_hash", "source's headers" },
   { "library_hash", "library" }, { "symbol", "symbol" },
   { "params", "parameters" }, { "threads", "threads" }, { "cpus", "CPUs" }, { "argv", "command" },
-  { "program_hash", "program" }, { "cwd", "folder" },
+  { "program_hash", "program" }, { "libraries", "preloaded libraries (LD_PRELOAD, LD_LIBRARY_PATH)" },
+  { "cwd", "folder" },
   { "env", "environment" }, { "stdin", "standard input" } }
 
 -- Folders of headers are left out: the hash with all headers covers them.

@@ -15,6 +15,7 @@ local function assignments(map) return table.concat(lists.assignments(map), " ")
 
 -- Field, name, how it is shown.
 local FIELDS = { { "argv", "command", words }, { "program", "program" }, { "program_hash", "its hash" },
+  { "libraries", "brought in by LD_*", assignments },
   { "cwd", "folder" }, { "stdin", "standard input" }, { "env", "environment", assignments },
   { "source", "source" }, { "source_hash", "its hash" }, { "symbol", "symbol" },
   { "params", "parameters", assignments }, { "compiler", "compiler" }, { "command", "compiled by", words },

@@ -21,7 +21,7 @@ local ORDER = {
 local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
 -- Maps, also where they are empty.
 local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = true, how = true,
-  environment = true, env = true, params = true }
+  environment = true, env = true, params = true, libraries = true }
 
 -- ---- writing ----
 

@@ -77,7 +77,7 @@ local how = members_of {
     cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
     source_text = text, symbol = text, params = named_texts, compiler = text, command = texts,
     arguments = text, included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
-    defined = text, unknown = text }),
+    defined = text, unknown = text, libraries = named_texts }),
 }
 
 M.header = {

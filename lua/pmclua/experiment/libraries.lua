@@ -1,0 +1,85 @@
+--- libraries.lua: the libraries that LD_PRELOAD and LD_LIBRARY_PATH bring into a workload: those that it would not have
+-- loaded from where it loads them without these variables.
+--
+-- Files are read, and nothing is run. Where a command is a script, they are those of its interpreter.
+
+local core = require "pmclua.core"
+local linked = require "pmclua.event.linked"
+local lists = require "pmclua.base.lists"
+local shellwords = require "pmclua.workload.shellwords"
+
+local M = {}
+
+local MOST_INTERPRETERS = 4             -- as in Linux
+
+-- What `env` would set and execute, for `env LD_PRELOAD=x.so ./program`.
+local function through_env(command, words, environment)
+  while words[1] and words[1]:match "[^/]*$" == "env" do
+    local at = 2
+    while words[at] and words[at]:find "^[%a_][%w_]*=" do
+      local name, value = words[at]:match "^([^=]*)=(.*)$"
+      environment[name], at = value, at + 1
+    end
+    words = { unpack(words, at) }
+  end
+  return words[1] and setmetatable({ argv = words }, { __index = command })
+end
+
+-- The file that Linux loads for a program: of a script its interpreter.
+local function loaded_program(command, levels)
+  local path = command:program(levels)
+  for _ = 1, path and MOST_INTERPRETERS or 0 do
+    local words = (core.read_beginning(path, 256) or ""):match "^#!%s*([^\n]*)"
+    local first, second = (words or ""):match "^(%S+)%s*(%S*)"
+    if not first then break end
+    local name = first:match "[^/]*$" == "env" and second ~= "" and second or first
+    path = setmetatable({ argv = { name } }, { __index = command }):program {} or first
+  end
+  return path
+end
+
+local function paths_of(program, cwd, library_path, preload)
+  local found = program and linked.of { program = program, cwd = cwd, library_path = library_path,
+    preload = preload }
+  return found and found:paths() or {}
+end
+
+-- What is preloaded by its path goes into every program that is started, whatever the first one loads.
+local function preloaded_files(cwd, preload)
+  return lists.map(lists.collect((preload or ""):gmatch "[^%s:]+"), function(name)
+    local path = name:sub(1, 1) == "/" and name or cwd and cwd .. "/" .. name or name
+    return name:find("/", 1, true) and core.stat(path) and path or nil
+  end)
+end
+
+--- The paths of these libraries.
+---@param program string?
+---@param environment { LD_PRELOAD: string?, LD_LIBRARY_PATH: string? }
+---@param cwd? string
+---@return string[]
+function M.brought(program, environment, cwd)
+  local preload, library_path = environment.LD_PRELOAD, environment.LD_LIBRARY_PATH
+  if (preload or "") == "" and (library_path or "") == "" then return {} end
+  local usual = lists.set(paths_of(program, cwd))
+  local all = lists.joined { preloaded_files(cwd, preload), paths_of(program, cwd, library_path, preload) }
+  return lists.unique(lists.where(all, function(path) return not usual[path] end))
+end
+
+--- The same of a command.
+---@param command pmclua.Command
+---@param levels table
+---@return string[]
+function M.of_command(command, levels)
+  local environment = {}
+  for _, name in ipairs { "LD_PRELOAD", "LD_LIBRARY_PATH" } do
+    local value = command.env and command.env[name]
+    if value == nil then environment[name] = os.getenv(name)
+    elseif value then environment[name] = shellwords.fill(tostring(value), levels) end
+  end
+  local mine = through_env(command, shellwords.fill_all(command.argv, levels), environment)
+  if not mine or not (environment.LD_PRELOAD or environment.LD_LIBRARY_PATH) then return {} end
+  local cwd = command.cwd and shellwords.fill(command.cwd, levels)
+  return M.brought(loaded_program(mine, levels), environment, cwd)
+end
+
+return M
