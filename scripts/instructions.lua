@@ -22,7 +22,8 @@
 --   until they are known to 0.01 %, five at most, or until the limits are decided. A count of another
 --   machine is the same where program, libraries and Valgrind are: --store one there, and `--gate FILE
 --   --limit 'valgrind_instructions <= +0.1%'` checks against it here (see CI.md).
--- caveats: a run takes 25 to 50 times as long as without Valgrind, with caches or branches 40 to 130
+-- caveats: programs that seed their hash tables (lua, perl) vary; --simulation random=fixed gives them the
+--   same seeds. A run takes 25 to 50 times as long as without Valgrind, with caches or branches 40 to 130
 --   times. Linux's own instructions are not counted, and time is not simulated. Programs with threads vary.
 
 local pmc = require "pmclua"

@@ -6,18 +6,21 @@
  * there one after the other and answers each RUN with results. It ends when the other end closes.
  * Whatever a kernel does to this process costs its repetition alone: who asked starts another runner.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "attachment.h"
 #include "channel.h"
 #include "child.h"
 #include "command.h"
 #include "descriptors.h"
+#include "fixed.h"
 #include "kernel.h"
 #include "launch.h"
 #include "memory.h"
@@ -224,6 +227,8 @@ int main(int argc, char **argv)
         return empty_calls(strtoul(argv[2], NULL, 10));
     if (argc > 2 && strcmp(argv[1], "probed-calls") == 0)
         return probed_calls(argc - 2, argv + 2);
+    if (argc > 3 && strcmp(argv[1], "fixed") == 0)
+        return run_fixed(argv[2], argv + 3, environ);
     if (channel_open(argc >= 2 ? atoi(argv[1]) : -1) < 0) {
         fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
         return 2;

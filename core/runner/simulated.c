@@ -16,6 +16,7 @@
 
 #include "host/clocks.h"
 #include "host/descendants.h"
+#include "fixed.h"
 #include "simulated.h"
 #include "valgrind_request.h"
 
@@ -92,7 +93,11 @@ void simulated_cool(void)
     valgrind_request(CALLGRIND_START_INSTRUMENTATION, NULL);
 }
 
-void simulated_begin(void) { valgrind_request(CALLGRIND_ZERO, NULL); }
+void simulated_begin(void)
+{
+    fixed_restart();
+    valgrind_request(CALLGRIND_ZERO, NULL);
+}
 
 void simulated_end(const struct run *run)
 {

@@ -81,7 +81,7 @@ describe("a command under Valgrind", function()
     assert.matches("a child that it forked ended without writing its counts", result.err)
   end)
 
-  it("with threads runs as often as was asked: two that agree prove nothing", function()
+  it("with threads runs until three agree: two prove nothing", function()
     need()
     local found = stat({ compiled("threads", [[
       #include <pthread.h>
@@ -93,8 +93,9 @@ describe("a command under Valgrind", function()
           pthread_join(thread, 0);
           return 0;
       }
-    ]], "-pthread") }, { "-r", "3" })
-    assert.equal(3, found.n)
+    ]], "-pthread") }, { "-r", "9" })
+    assert.is_true(found.n >= 3)
+    assert.is_true(found.n == 3 or not found.exact)
   end)
 
   it("reads a file on standard input in each of its runs; what can be read only once is noticed", function()

@@ -17,8 +17,9 @@ local function surroundings(facts)
   local own = lists.map(INHERITED, function(name)
     return facts[name] == "inherit" and (name == "cpu" and "CPUs" or name) or nil
   end)
-  if #own == 0 then return "in surroundings that are the same on every machine" end
-  return ("with this machine's own %s"):format(text.list(own))
+  local drawn = facts.random == "fixed" and ", what it draws fixed" or ""
+  if #own == 0 then return "in surroundings that are the same on every machine" .. drawn end
+  return ("with this machine's own %s"):format(text.list(own)) .. drawn
 end
 
 --- "Valgrind 3.19.0, user space only, in surroundings that are the same on every machine".

@@ -141,7 +141,10 @@ function M.mode(one, other)
   end
 end
 
-local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams", "cpu", "I1", "D1", "LL" }
+local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams", "cpu", "random", "I1", "D1",
+  "LL" }
+-- Of files that are older than it.
+local BEFORE = { random = "inherit" }
 
 --- Why simulated counts of two results were not made in the same way; nil where they were.
 ---@param one table header
@@ -149,11 +152,11 @@ local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams",
 ---@return string? ours
 ---@return string? theirs
 function M.simulation(one, other)
-  local ours, theirs = one.simulation or {}, other.simulation or {}
-  local name = lists.find(OF_SIMULATION, function(fact) return ours[fact] ~= theirs[fact] end)
+  local function is(header, fact) return (header.simulation or {})[fact] or BEFORE[fact] end
+  local name = lists.find(OF_SIMULATION, function(fact) return is(one, fact) ~= is(other, fact) end)
   if not name then return nil end
   if name:find "_hash$" then return "simulated in another environment", "" end
-  return ("simulated with %s %s"):format(name, said(ours[name])), said(theirs[name])
+  return ("simulated with %s %s"):format(name, said(is(one, name))), said(is(other, name))
 end
 
 -- ---- what programs were asked for ---------------------------------------------------------------------------

@@ -86,6 +86,7 @@ end
 
 -- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it changes.
 local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C library" },
+  { "loader_cache_hash", "the loader's list of libraries (/etc/ld.so.cache)" },
   { "cpu_class", "the class of CPU that Valgrind shows" }, { "uid", "the user" } }
 
 --- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here, 3.24.0 there".

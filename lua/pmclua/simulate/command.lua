@@ -9,6 +9,7 @@ local bit = require "bit"
 local called = require("pmclua.base.lazy").module "pmclua.simulate.called"
 local marked = require("pmclua.base.lazy").module "pmclua.simulate.marked"
 local core = require "pmclua.core"
+local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
 local out_file = require "pmclua.simulate.out_file"
@@ -69,7 +70,8 @@ local MORE = { callgrind = function() return recount.dumps() end,
 
 local function argv_of(self, tool, simulated, environment)
   local where, program = self.scratch.option, tool == "cachegrind" and "cachegrind" or "callgrind"
-  return lists.joined { { self.valgrind }, ALWAYS, { "--tool=" .. program,
+  local drawn = fixed.words(self.context.surroundings, self.scratch)
+  return lists.joined { drawn, { self.valgrind }, ALWAYS, { "--tool=" .. program,
     ("--log-file=%s/log"):format(where), ("--%s-out-file=%s/%s.%%p"):format(program, where, tool) },
     surroundings.simulation_options(self.context.surroundings, simulated), MORE[tool] and MORE[tool]() or {},
     { "--", program_of(self, environment), unpack(self.workload.argv, 2) } }
@@ -140,6 +142,8 @@ local function check_run(self, result, found)
   if result.outcome == "not-started" then
     return lost(result, "%s", tostring(self.workload:refusal(result)))
   end
+  local unfixed = fixed.problem(self.context.surroundings, self.scratch)
+  if unfixed then return lost(result, "%s", unfixed) end
   if #found.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
     local said = (result.errors or ""):match "valgrind: ([^\n]*)"
     return lost(result, "Valgrind did not start %s: %s", text.safe(program),
@@ -276,6 +280,7 @@ local REMARK = "%s runs %s: what forked children do until they execute a program
 local function count(self, pass, result, found)
   local files, why = read_files(self)
   if not files then return lost(result, "%s", why) end
+  fixed.say(self.context, self.scratch, self.workload.name, files)
   local list = of_programs(found, files)
   if #list == 0 then return lost(result, "Valgrind wrote no counts") end
   local is_split = found.forks > 0 or found.execs > 0 or calls_any(list, recount.FORKS)

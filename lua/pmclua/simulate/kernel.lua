@@ -3,6 +3,7 @@
 -- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/simulated.c).
 -- What the call itself adds is measured on the runner's empty kernel in the same process, and subtracted exactly.
 
+local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
 local out_file = require "pmclua.simulate.out_file"
@@ -44,7 +45,7 @@ local function words_of(self, simulated, is_switched, layout)
   local around, where = self.context.surroundings, self.scratch.option
   local padding = (layout.padding or 0) > 0 and { "PMCLUA_PADDING=" .. ("x"):rep(layout.padding) } or {}
   return lists.joined { { tools.find "env" or "/usr/bin/env", "-i" },
-    surroundings.environment(around, nil, {}), padding,
+    surroundings.environment(around, nil, {}), padding, fixed.words(around, self.scratch),
     { self.valgrind, "--command-line-only=yes", "--tool=callgrind", "--vgdb=no",
       "--vex-guest-chase=no", is_switched and "--instr-atstart=no" or "--collect-atstart=no",
       ("--log-file=%s/log"):format(where), ("--callgrind-out-file=%s/kernel.%%p"):format(where) },
@@ -75,7 +76,8 @@ end
 local function run_once(self, job)
   local session = self.context.session
   local result = self.scratch:run(session, job)
-  local pid = session:runner_of(self.id)
+  local pid = self.context.surroundings.random == "fixed" and fixed.pid(self.scratch)
+    or session:runner_of(self.id)
   if pid ~= self.pid then self.pid, self.dumps = pid, 0 end
   local counts = take_dump(self, result.sequence)
   return result, result.outcome == "done" and counts or nil
@@ -190,12 +192,15 @@ function Simulated:run(pass, iterations, layout)
   self.scratch:clear()
   warm_up(self, pass, job)
   local result, totals = run_once(self, job)
+  local unfixed = fixed.problem(self.context.surroundings, self.scratch)
+  if unfixed then return lost(result, "%s", unfixed) end
   local bracket = totals and bracket_of(self, pass, job)
   self.has_started = self.has_started or totals ~= nil
   if not bracket then return explained(self, result) end
   local function count(names)
     return sum_of(names, totals) - math.max(1, result.threads) * sum_of(names, bracket)
   end
+  fixed.say(self.context, self.scratch, self.name, {})
   result.simulated, result.instructions = {}, count { "Ir" }
   -- Of threads that the kernel starts itself the whole process is counted.
   local is_switched = self.context.session:has_threads(self.id)

@@ -92,13 +92,19 @@ function Scratch:log()
   return table.concat(self.said)
 end
 
---- The paths of the files that a run left.
+local NO_COUNTS = { log = true, drawn = true }
+
+--- The paths of the files of counts that a run left.
 ---@return string[]
 function Scratch:files()
   return lists.map(machine.entries(self.path), function(name)
-    return name ~= "log" and self.path .. "/" .. name or nil
+    return not NO_COUNTS[name] and self.path .. "/" .. name or nil
   end)
 end
+
+--- Where fixed.lua has it listed what a run drew.
+---@return string
+function Scratch:list() return self.path .. "/drawn" end
 
 --- Whether a process under Valgrind still writes here, by its arguments: those of another user's may say anything.
 ---@return boolean

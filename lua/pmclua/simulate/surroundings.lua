@@ -29,8 +29,11 @@ M.CACHES = { I1 = "32768,8,64", D1 = "32768,8,64", LL = "8388608,16,64" }
 ---@field signals "pinned"|"inherit"
 ---@field streams "pinned"|"inherit"
 ---@field cpu "pinned"|"inherit"
+---@field random "fixed"|"inherit"
 
-local PINNED = { environment = true, signals = true, streams = true, cpu = true }
+-- What each may be besides "inherit".
+local CHOICES = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned",
+  random = "fixed" }
 
 local function is_power_of_two(n) return n > 0 and bit.band(n, n - 1) == 0 end
 
@@ -65,7 +68,8 @@ function M.of(declaration) return declaration.simulation or M.check(nil) end
 ---@param wrong? fun(form: string, ...) of a value
 ---@return pmclua.Surroundings
 function M.check(value, wrong)
-  local mine = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned" }
+  local mine = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned",
+    random = "inherit" }
   for name, cache in pairs(M.CACHES) do mine[name] = cache end
   if value == nil then return mine end
   if type(value) ~= "table" then
@@ -76,11 +80,11 @@ function M.check(value, wrong)
     if M.CACHES[name] then
       local problem = cache_problem(said)
       if problem then wrong("simulation: the cache %s %s", name, problem) else mine[name] = said end
-    elseif not PINNED[name] then
-      wrong("simulation has no '%s'; it has environment, signals, streams, cpu, I1, D1 and LL",
+    elseif not CHOICES[name] then
+      wrong("simulation has no '%s'; it has environment, signals, streams, cpu, random, I1, D1 and LL",
         tostring(name))
-    elseif said ~= "pinned" and said ~= "inherit" then
-      wrong('simulation: %s is "pinned" or "inherit", not %s', name, tostring(said))
+    elseif said ~= CHOICES[name] and said ~= "inherit" then
+      wrong('simulation: %s is "%s" or "inherit", not %s', name, CHOICES[name], tostring(said))
     else
       mine[name] = said
     end
@@ -195,7 +199,8 @@ function M.facts(surroundings)
   local path = valgrind.path()
   local facts = { valgrind = path and valgrind.version(path), cpu_class = cpu_class(), uid = core.uid() }
   facts.c_library_hash, facts.c_library = c_library()
-  for _, name in ipairs { "environment", "signals", "streams", "cpu", "I1", "D1", "LL" } do
+  facts.loader_cache_hash = core.hash(machine.text "/etc/ld.so.cache" or "")
+  for _, name in ipairs { "environment", "signals", "streams", "cpu", "random", "I1", "D1", "LL" } do
     facts[name] = surroundings[name]
   end
   facts.environment_hash = core.hash(table.concat(M.environment(surroundings, {}, {}), "\n"))
