@@ -57,8 +57,8 @@ local function start()
   return pmc.monitor {
     target = pmc.targets.from(opt), command = pmc.targets.command(opt.command),
     events = #opt.event > 0 and opt.event or nil, metrics = #opt.metric > 0 and opt.metric or nil,
-    interval = pmc.targets.milliseconds(opt.interval, "-I"), duration = opt.duration, count = opt.count,
-    delay = opt.delay and pmc.targets.milliseconds(opt.delay, "-D"),
+    interval = pmc.targets.seconds(opt.interval, "-I"), duration = opt.duration, count = opt.count,
+    delay = opt.delay and pmc.targets.seconds(opt.delay, "-D"),
   }
 end
 

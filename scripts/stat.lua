@@ -101,7 +101,7 @@ end
 if opt.entries and not opt.marks then fail("--entries goes with --marks") end
 
 local function milliseconds(option, letter)
-  local good, value = pcall(pmc.targets.milliseconds, option, letter)
+  local good, value = pcall(pmc.targets.seconds, option, letter)
   if not good then fail(value) end
   return value
 end

@@ -93,7 +93,7 @@ local function is_file(word) return word:find "%.jsonl$" ~= nil or word:find "%.
 local run_seconds
 
 local function watching(target)
-  run_seconds = pmc.targets.milliseconds(opt.duration or "500ms", "--duration")
+  run_seconds = pmc.targets.seconds(opt.duration or "500ms", "--duration")
   return { [target.name] = function() target:wait(run_seconds) end }
 end
 

@@ -80,7 +80,7 @@ end
 local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl%.gz$" end
 
 local function options()
-  local timeout = opt.timeout and pmc.targets.milliseconds(opt.timeout, "--timeout")
+  local timeout = opt.timeout and pmc.targets.seconds(opt.timeout, "--timeout")
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
     seed = opt.seed, call_chains = opt.call_graph or nil,
     pin = opt.pin, store = opt.store, target = target }

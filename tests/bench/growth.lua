@@ -10,6 +10,7 @@ local programs = require "programs"
 local records = require "records"
 local stats = require "pmclua.stats"
 local text = require "pmclua.base.text"
+local add_record = require("pmclua.result").add
 
 local M = {}
 
@@ -123,7 +124,7 @@ end
 
 local function result_of(n)
   local result = require("pmclua.result").new(records.HEADER)
-  for i = 1, n do result:add(records.record(i)) end
+  for i = 1, n do add_record(result, records.record(i)) end
   return result
 end
 

@@ -29,6 +29,8 @@ M.TARGETS = {
   { name = "stored", try = require "tests.fuzz.stored", share = 1000,
     modules = { "store.header", "store.members", "store.reader", "store.decode", "store.shape" } },
   { name = "marks", try = require "tests.fuzz.marks", share = 3000, modules = { "core.marks", "marks" } },
+  { name = "signatures", try = require "tests.fuzz.signatures", share = 3000,
+    modules = { "public.types", "public.call", "public.class" } },
   { name = "sysfs", try = machines.sysfs, share = 300, modules = { "event.sysfs", "event.list" } },
   { name = "tracefs", try = machines.tracefs, share = 300,
     modules = { "event.tracepoint", "explain.filter" } },

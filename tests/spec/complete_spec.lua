@@ -41,7 +41,7 @@ end
 
 local function result_of(remarks, cycles_of, more)
   local result = made.result(header(more), records(cycles_of))
-  result:finish "complete"
+  result.status = "complete"
   result.remarks = remarks
   return result
 end

@@ -5,6 +5,7 @@ local pmc = require "pmclua"
 local report = require "pmclua.report"
 local result = require "pmclua.result"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local REPETITIONS = 30
 
@@ -24,11 +25,11 @@ local function measured(middles, spread, repetitions)
     for cell, middle in ipairs(middles) do
       local share = cell == 3 and spread or 0.001
       local cycles = math.floor(middle * math.exp(share * random:normal()))
-      r:add(made.record({ cycles, 7, 1 }, { cell = cell, levels = {},
+      add_record(r, made.record({ cycles, 7, 1 }, { cell = cell, levels = {},
         workload = r.header.cells[cell].workload, index = i, order = 3 * i + cell, iterations = 1 }))
     end
   end
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 

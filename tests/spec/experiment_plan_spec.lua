@@ -277,7 +277,7 @@ describe("the command line of an experiment", function()
   it("tells text from a number where it refuses a value, and a margin of several times", function()
     local got = support.pmclua { script('{ events = "page-faults", workloads = { "true" }, '
       .. 'repetitions = "20", margin = 5, baseline = "true" }') }
-    assert.matches('repetitions must be a whole number of at least 1, not "20"\n', got.err, 1, true)
+    assert.matches('repetitions must be a whole number from 1 to 1000000000, not "20"\n', got.err, 1, true)
     assert.matches('margin must be a percentage such as "1%", not 5: write "5%"\n', got.err, 1, true)
     local none = support.pmclua { script '{ events = "page-faults", baseline = "true" }' }
     assert.equal("pmclua: workloads is missing: what is to be run?\n", (none.err:gsub("%S+:1: ", "")))

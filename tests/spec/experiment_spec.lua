@@ -280,10 +280,10 @@ describe("an experiment", function()
         { each = function(record) counts[threads .. record.levels.t] = #(record.threads or { 1 }) end })
     end
     assert.same({ t1 = 1, t3 = 3, ["{t}1"] = 1, ["{t}3"] = 3 }, counts)
-    for _, threads in ipairs { "other", 1.5 } do
-      assert.matches("threads must be a number or a factor's name, not '" .. threads, message_of(run,
-        { events = { "page-faults" }, workloads = { kernel("pages", { threads = threads }) } }))
-    end
+    assert.matches("threads must be a number or a factor's name, not 'other'", message_of(run,
+      { events = { "page-faults" }, workloads = { kernel("pages", { threads = "other" }) } }))
+    assert.matches("threads must be a whole number from 1 to 100000 or a name, not 1.5",
+      message_of(kernel, "pages", { threads = 1.5 }))
   end)
 
   it("refuses a call whose buffer is as long as no factor says, or whose text is to be a number", function()

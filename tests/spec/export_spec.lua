@@ -4,6 +4,7 @@ local dkjson = require "dkjson"
 local result = require "pmclua.result"
 local support = require "tests.support"
 local made = require "tests.support.results"
+local add_record = require("pmclua.result").add
 
 -- Two commands, ten repetitions, 2.0 and 1.0 ms with a little spread.
 local function two_commands(names)
@@ -20,12 +21,12 @@ local function two_commands(names)
   })
   for i = 1, 10 do
     for c, wall in ipairs { 2000000, 1000000 } do
-      r:add(made.record({ [2] = 1000 * c + i, [3] = 3000 }, { cell = c, index = i, order = 2 * i + c,
+      add_record(r, made.record({ [2] = 1000 * c + i, [3] = 3000 }, { cell = c, index = i, order = 2 * i + c,
         workload = names[c], levels = {}, wall_ns = wall + 100 * (i * 3 % 10), user_ns = wall / 2,
         system_ns = wall / 4, max_rss_bytes = 4096 * c, exit = 0, iterations = 0 }))
     end
   end
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 

@@ -4,6 +4,7 @@ local report = require "pmclua.report"
 local result = require "pmclua.result"
 local made = require "tests.support.results"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local event = made.event
 local STEPS = { 300, 100, 500, 200, 400 }
@@ -18,12 +19,12 @@ local function build(header, cells, repetitions)
       local iterations, counts = STEPS[(i - 1) % #STEPS + 1], {}
       for e, count in ipairs(events) do counts[e] = count(iterations, i) end
       order = order + 1
-      r:add(made.record(counts, { cell = c, index = i, order = order, iterations = iterations,
+      add_record(r, made.record(counts, { cell = c, index = i, order = order, iterations = iterations,
         workload = header.cells[c].workload, levels = header.cells[c].levels,
         wall_ns = 2 * iterations + 900 }))
     end
   end
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 

@@ -114,7 +114,7 @@ describe("a limit on a metric", function()
         columns[i], pass[i] = support.sequence(8, function() return 100 end), i
       end
       local r = made.result(made.header { events = events, pass_events = { pass } }, made.records(columns))
-      r:finish "complete"
+      r.status = "complete"
       return r
     end
     local gate = of({ "cycles", "instructions" }):gate { limits = { "ipc >= -1%", "cycles <= +1%" },

@@ -3,6 +3,7 @@
 local made = require "tests.support.results"
 local result = require "pmclua.result"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local HEADER = { workloads = { { name = "rows", kind = "command", per = "run" } }, factors = {},
   cells = { { workload = "rows", levels = {} } }, repetitions = 8 }
@@ -15,7 +16,7 @@ end
 
 local function of(columns, more, status)
   local r = made.result(header_of(more), made.records(columns, { levels = {} }))
-  r:finish(status or "complete")
+  r.status = status or "complete"
   return r
 end
 
@@ -34,10 +35,11 @@ describe("a gate of what is not there", function()
     local r = result.new(header_of(more))
     for number, cell in ipairs(more.cells) do
       for i = 1, 8 do
-        r:add(made.record({ 1000, 500, 7 }, { cell = number, levels = cell.levels, index = i, order = i }))
+        add_record(r, made.record({ 1000, 500, 7 },
+          { cell = number, levels = cell.levels, index = i, order = i }))
       end
     end
-    r:finish "complete"
+    r.status = "complete"
     return r
   end
 
@@ -58,7 +60,7 @@ describe("a gate of what is not there", function()
 
   it("cannot check a result without a cell", function()
     local empty = result.new(header_of { cells = {} })
-    empty:finish "complete"
+    empty.status = "complete"
     local checked = gate(empty, "cycles <= 5")
     assert.same({ "uncountable", 77 }, { checked.state, checked:status() })
   end)
@@ -105,7 +107,7 @@ describe("repetitions without a value", function()
       records[#records + 1] = one
     end
     local r = made.result(header_of { on_failure = "skip" }, records)
-    r:finish "complete"
+    r.status = "complete"
     return r
   end
 
@@ -269,9 +271,10 @@ describe("counts of different things", function()
     local fitted = result.new(header_of { iterations = "fit", workloads = { { name = "rows", kind = "kernel",
       per = "iteration" } } })
     for i = 1, 10 do
-      fitted:add(made.record({ 100 * i, 1, 1 }, { index = i, order = i, iterations = i, levels = {} }))
+      add_record(fitted, made.record({ 100 * i, 1, 1 },
+        { index = i, order = i, iterations = i, levels = {} }))
     end
-    fitted:finish "complete"
+    fitted.status = "complete"
     assert.matches("slopes over iterations here, whole repetitions in", reason(fitted, kernel()), 1, true)
   end)
 

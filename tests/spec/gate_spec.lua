@@ -3,6 +3,7 @@
 local made = require "tests.support.results"
 local result = require "pmclua.result"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local function header_of(more)
   return made.header(support.merged({ workloads = { { name = "rows", kind = "command", per = "run" } },
@@ -20,7 +21,7 @@ local function records_of(columns) return made.records(columns, { levels = {} })
 
 local function of(columns, more)
   local r = made.result(header_of(more), records_of(columns))
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 
@@ -120,10 +121,10 @@ describe("a limit", function()
         workloads = { { name = "rows", kind = "kernel", per = "iteration" } } })
       for i = 1, 15 do
         local iterations = 100 * (i % 5 + 1)
-        r:add(made.record({ overhead + slope * iterations + i % 3, 1, 1 },
+        add_record(r, made.record({ overhead + slope * iterations + i % 3, 1, 1 },
           { index = i, order = i, iterations = iterations, levels = {} }))
       end
-      r:finish "complete"
+      r.status = "complete"
       return r
     end
     assert.equal("pass", gate(fitted(100, 90000), "cycles <= +1%", fitted(100, 5)).state)
@@ -186,11 +187,11 @@ describe("several cells", function()
       local r, random = result.new(header_of(more)), require("pmclua.stats").random(seed)
       for i = 1, 20 do
         for cell = 1, 30 do
-          r:add(made.record({ math.floor(10000 * math.exp(0.01 * random:normal())), 1, 1 },
+          add_record(r, made.record({ math.floor(10000 * math.exp(0.01 * random:normal())), 1, 1 },
             { cell = cell, levels = { n = cell }, index = i, order = i * 30 + cell }))
         end
       end
-      r:finish "complete"
+      r.status = "complete"
       return r
     end
     local alarms = 0

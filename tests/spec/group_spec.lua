@@ -100,7 +100,7 @@ describe("pmc.group", function()
 
   it("refuses what is no event, with the nearest one", function()
     assert.matches("page%-fautls.*did you mean 'page%-faults'", message_of(pmc.group, { "page-fautls" }))
-    assert.matches("event 2 is a number", message_of(pmc.group, { "page-faults", 3 }))
+    assert.matches("pmc.group: item 2 must be a name, not 3", message_of(pmc.group, { "page-faults", 3 }))
     assert.matches("page%-fautls.*\n.*tsk%-clock", message_of(pmc.group, { "page-fautls", "tsk-clock" }))
     assert.matches("no option 'targt'", message_of(pmc.group, { "page-faults", targt = 1 }))
   end)
@@ -109,7 +109,7 @@ describe("pmc.group", function()
     for _, name in ipairs { "raw", "status", "enabled_ns", "running_ns" } do
       assert.matches("cannot be an event's label", message_of(pmc.group, { name .. " = page-faults" }))
     end
-    assert.matches("takes a list of events, not a nil", message_of(pmc.group))
+    assert.matches("events must be a name or a table, not nil", message_of(pmc.group))
     local g = pmc.group { "page-faults" }
     assert.matches("only be subtracted from counts", message_of(function() return g:read() - 5 end))
     g:close()
@@ -229,7 +229,7 @@ describe("pmc.group", function()
 
   it("says that it was closed, or that there is nothing to call", function()
     local group = pmc.group { "page-faults" }
-    assert.matches("group_spec.lua:%d+: count takes a function to call, not nil",
+    assert.matches("group_spec.lua:%d+: group:count: fn must be a function, not nil",
       message_of(function() group:count(nil) end))
     assert.equal(7, group:count(setmetatable({}, { __call = function() return 7 end })) and 7)
     local function close() group:close() end

@@ -219,9 +219,9 @@ describe("pmc.monitor", function()
         { intervall = 1 },
       ["interval must be a number of seconds or a string"] = { interval = "soon" },
       ["an interval must be at least 1 ms"] = { interval = "1us" },
-      ["count must be a whole number from 1"] = { count = 0 },
+      ["count must be a whole number of at least 1, not 0"] = { count = 0 },
       ["did you mean 'page%-faults'"] = { events = { "page-fautls" } },
-      ["target must be pmc.pid%(N%)"] = { target = {} },
+      ["target must be a target such as pmc.pid%(1%), not a table"] = { target = {} },
       ["command must be a command"] = { command = function() end },
       ["cannot execute 'no%-such%-command'"] = { command = "no-such-command" },
       ["there is no process 4194304"] = { target = pmc.pid(4194304) },
@@ -336,7 +336,7 @@ describe("pmclua monitor", function()
       ["ids %(whole numbers from 1%), not 'x'"] = { "-p", "x" },
       ["%-x takes what is to stand"] = { "-x", "" },
       ["%-x is for CSV, and %-%-format says json"] = { "-x", ";", "--json" },
-      ["^pmclua monitor: count must be a whole number from 1"] = { "--count", "0" },
+      ["^pmclua monitor: count must be a whole number of at least 1, not 0"] = { "--count", "0" },
     } do
       local refused = run(words)
       assert.matches(message, refused.err)

@@ -38,7 +38,7 @@ end
 local function sizes(more)
   local header = sizes_header(more)
   local r = made.result(header, records_of(header))
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 
@@ -127,7 +127,7 @@ describe("a chart", function()
   it("of a histogram of whole numbers has bars of equally many of them", function()
     local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
     local r = made.result(header, made.records { { 99, 100, 101, 101, 103 }, {}, {} })
-    r:finish "complete"
+    r.status = "complete"
     r = r:where { n = 256 }
     assert.same({ { 99, 1, 1 }, { 100, 1, 1 }, { 101, 2, 1 }, { 102, 0, 1 }, { 103, 1, 1 } },
       chart(r, "histogram").panels[1].series[1].data)
@@ -253,7 +253,7 @@ describe("a plot", function()
         workload = "w", levels = { n = c } })
     end
     local r = made.result(header, list)
-    r:finish "complete"
+    r.status = "complete"
     local function marks(kind, letters, height)
       local count = 0
       for line in r:plot({ kind = kind, height = height }):render("text"):gmatch "|([^\n]*)" do
@@ -295,7 +295,7 @@ describe("a plot", function()
   it("has a size in which there is something to be seen", function()
     local r = sizes()
     for _, size in ipairs { { width = 0 }, { width = -80 }, { width = 80.5 }, { height = 1 } } do
-      assert.matches("is a whole number from", message_of(r.plot, r, size), 1, true)
+      assert.matches("must be a whole number from", message_of(r.plot, r, size), 1, true)
     end
   end)
 

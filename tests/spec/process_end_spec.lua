@@ -130,7 +130,7 @@ describe("a process whose first thread has ended", function()
     running.finish()
     assert.is_false(target:is_alive())
     assert.matches("there is no process " .. running.pid,
-      support.message_of(function() target:check() end))
+      support.message_of(function() require("pmclua.counting.target").check(target) end))
   end)
 
   it("is followed by stat until it ends", function()

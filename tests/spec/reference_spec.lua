@@ -1,6 +1,7 @@
 -- The reference (lua/REFERENCE.md): every public name is in it, every example runs; and the comments that
 -- editors read are complete.
 
+local entries = require "pmclua.public.entries"
 local support = require "tests.support"
 
 local LUA = support.root .. "/lua"
@@ -40,58 +41,26 @@ describe("the reference", function()
     end
   end)
 
-  it("names every function of the modules that are public", function()
-    local pmc = require "pmclua"
-    for _, module in ipairs { "events", "metrics", "targets", "stored" } do
-      for name, value in pairs(pmc[module]) do
-        if type(value) == "function" then
-          local said = reference:find("[`%a]%." .. name .. "[( ]")
-          assert.is_truthy(said, ("pmc.%s.%s"):format(module, name))
-        end
-      end
-    end
-    local section = (reference .. "\n#"):match "\n### pmc%.stats\n(.-)\n#"
-    for name, value in pairs(pmc.stats) do
-      if type(value) == "function" then assert.is_truthy(section:find("%f[%w]" .. name .. "%("), name) end
-    end
-    for _, name in ipairs(getmetatable(pmc.stats).__fields()) do
-      assert.is_truthy(section:find("%f[%w_]" .. name .. "%("), name)
-    end
-  end)
-
-  it("names every method of what public functions return", function()
-    local internal = { ["Result:part"] = true, ["Result:add"] = true, ["Result:finish"] = true,
-      ["Result:clear"] = true,
-      -- For reports and the engine:
-      ["Cell:found"] = true, ["Experiment:planned"] = true, ["Cell:estimate"] = true }
-    for _, file in ipairs { "result/init", "result/cell", "result/compare", "experiment/init",
-        "report/methods", "counting/group",
-        "monitor/init", "monitor/interval", "counting/open" } do
-      for line in io.lines(("%s/pmclua/%s.lua"):format(LUA, file)) do
-        local method, name = line:match "^function (%u%w*:([%l_]+))%("
-        if method and not name:find "^__" and not internal[method] then
-          assert.is_truthy(reference:find("%w:" .. name .. "%f[^%w_]"), method)
-        end
-      end
+  it("names every function and method", function()
+    for _, entry in ipairs(entries.all()) do
+      local member = entry.kind == "function" and entry.name:match "^[%w_]+:([%w_]+)$"
+      local name = entry.kind == "function" and entry.name:match "^pmc%.[%w_]+%.([%w_]+)$"
+      if member then assert.is_truthy(reference:find("[%w`]:" .. member .. "%f[^%w_]"), entry.name) end
+      if name then assert.is_truthy(reference:find("[`%a]%." .. name .. "[( ]")
+        or reference:find("%f[%w_]" .. name .. "%("), entry.name) end
     end
   end)
 
   it("names every key of an experiment, and no other", function()
     local rows = {}
     for row in reference:match("\n### pmc%.experiment.-\n### "):gmatch "\n| ([%l_, ]+) |" do
-      for name in row:gmatch "[%l_]+" do rows[name] = true end
+      for name in row:gmatch "[%l_]+" do rows[#rows + 1] = name end
     end
-    rows.key = nil                       -- the table's heading
-    local known = {}
-    for name in pairs(require("pmclua.experiment.keys").check) do known[name] = true end
-    assert.same(known, rows)
-  end)
-
-  it("is what pmc.help has a topic for, name by name", function()
-    local topics = {}
-    for i, topic in ipairs(require "pmclua.cli.help.topics") do topics[i] = topic[1] end
-    table.sort(topics)
-    assert.same(getmetatable(require "pmclua").__fields(), topics)
+    table.remove(rows, 1)                -- the table's heading
+    table.sort(rows)
+    local keys = { unpack(entries.find("experiment_keys").order) }
+    table.sort(keys)
+    assert.same(keys, rows)
   end)
 end)
 
@@ -124,10 +93,6 @@ local TAGS = { param = true, ["return"] = true, class = true, field = true, type
   overload = true, generic = true, deprecated = true, see = true, cast = true, diagnostic = true,
   vararg = true, enum = true, private = true, meta = true, operator = true, async = true, nodiscard = true }
 
--- Files in which all that is not local is public.
-local PUBLIC = { "stats/init", "metric/init", "counting/group", "counting/open", "monitor/init",
-  "host/machine", "cli/targets", "monitor/interval", "result/init", "event/init" }
-
 describe("comments that editors read", function()
   it("have only tags that they know, and every @param and @return a type", function()
     local pipe = io.popen(("find '%s/pmclua' -name '*.lua'"):format(LUA))
@@ -145,45 +110,17 @@ describe("comments that editors read", function()
     pipe:close()
   end)
 
-  -- The module's own functions, and methods of its classes; not of tables that only the file sees.
-  local function is_public(name, module) return name:find "^%u" or name:find("^" .. module .. "%.") end
-
-  for _, file in ipairs(PUBLIC) do
-    it("say of every parameter of " .. file .. " what it is, and no other", function()
-      local path = ("%s/pmclua/%s.lua"):format(LUA, file)
-      local module = support.read(path):match "\nreturn ([%w_]+)%s*$" or "M"
+  it("name no parameter that a function has not", function()
+    local pipe = io.popen(("find '%s/pmclua' -name '*.lua'"):format(LUA))
+    for path in pipe:lines() do
       for _, found in ipairs(functions_of(path)) do
-        if is_public(found.name, module) and not found.name:find "__" then
-          local said = parameters_of(found.comment)
-          for parameter in found.parameters:gmatch "[%w_.]+" do
-            assert.is_true(said[parameter], ("%s: no @param %s"):format(found.name, parameter))
-            said[parameter] = nil
-          end
-          assert.is_nil(next(said), ("%s: it has no parameter '%s'"):format(found.name, tostring(next(said))))
-          assert.is_true(#found.comment > 0, found.name .. " has no comment")
-        end
-      end
-    end)
-  end
-
-  it("say of what every public name takes and returns", function()
-    for name, place in pairs(getmetatable(require "pmclua").__places) do
-      if place[2] and name ~= "version" then
-        local path = LUA .. "/" .. place[1]:gsub("%.", "/")
-        local file = io.open(path .. ".lua")
-        if file then file:close() end
-        local comment
-        for _, found in ipairs(functions_of(file and path .. ".lua" or path .. "/init.lua")) do
-          local is_it = found.name:match "^%w+%.([%w_]+)$" == place[2] and #found.comment > 0
-          comment = comment or is_it and found or nil
-        end
-        assert.is_table(comment, name)
-        local text = "\n" .. table.concat(comment.comment, "\n")
-        assert.is_true(name == "help" or text:find "\n@return" ~= nil, name .. ": no @return")
-        for parameter in comment.parameters:gmatch "[%w_.]+" do
-          assert.is_true(parameters_of(comment.comment)[parameter], name .. ": no @param " .. parameter)
+        for name in pairs(parameters_of(found.comment)) do
+          local word = "%f[%w_.]" .. name:gsub("%.", "%%.") .. "%f[^%w_.]"
+          local is_there = (" " .. found.parameters .. ","):find(word)
+          assert.is_truthy(is_there, ("%s: %s has no parameter '%s'"):format(path, found.name, name))
         end
       end
     end
+    pipe:close()
   end)
 end)

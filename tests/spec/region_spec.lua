@@ -39,7 +39,7 @@ for _, threads in ipairs { "all", "one" } do
       assert.same({ entries = 8, calls = 8 }, facts(touch))
       assert.same({ 1, 2, 3, 4, 5, 6, 7, 8 }, touch:list(FAULTS))
       assert.equal(36, touch:values(FAULTS).sum)
-      assert.equal(8, touch:values(MADVISE:gsub("-", "_")).sum)
+      assert.equal(8, touch:values((MADVISE:gsub("-", "_"))).sum)
       assert.equal(4.5, touch:quantile(FAULTS, 0.5))
       assert.equal("counted", touch:values(FAULTS).status)
     end)
@@ -261,11 +261,17 @@ describe("probes", function()
   lazy_setup(need_threads)
 
   it("are gone afterwards", function()
-    local session = require("pmclua.workload.session").new()
+    local sessions, pid = require "pmclua.workload.session", nil
+    local new_session = sessions.new
+    finally(function() sessions.new = new_session end)
+    function sessions.new()
+      local session = new_session()
+      local close = session.close
+      function session.close() pid = pid or session.host.runner:pid() return close(session) end
+      return session
+    end
     regions.measure({ program "pages.c", "calls", "3" },
-      { regions = { "touch" }, events = { FAULTS }, calibrate = false, session = session })
-    local pid = session.host.runner:pid()
-    session:close()
+      { regions = { "touch" }, events = { FAULTS }, calibrate = false })
     assert.is_nil(definitions():find(("_%d_"):format(pid), 1, true))
   end)
 

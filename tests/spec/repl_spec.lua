@@ -212,7 +212,7 @@ describe("the prompt in a pipe", function()
     assert.matches("stdin:1: undefined variable 'prnt': did you mean 'print'%?\n", result.err)
     assert.matches("stdin:1: unexpected symbol near '='\n", result.err)
     assert.matches("stdin:1: attempt to perform arithmetic on a nil value\n", result.err)
-    assert.matches("stdin:1: pmc has no 'kernle': did you mean 'pmc.kernel'%?\n", result.err)
+    assert.matches("stdin:1: pmc has no 'kernle', did you mean 'kernel'%?\n", result.err)
     assert.not_matches("traceback", result.err)
   end)
 
@@ -238,45 +238,27 @@ describe("the prompt in a pipe", function()
     for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
       assert.matches("pmc%." .. name .. " ", listed)
     end
-    for _, topic in ipairs(require "pmclua.cli.help.topics") do
-      assert.is_function(loadstring("return " .. topic[3]), topic[1])
-      for line in topic[3]:gmatch "[^\n]+" do assert.is_true(#line <= 78, line) end
-    end
   end)
 
-  it("lists the keys of a public name, given as text or as itself", function()
+  it("explains a name, given as text or as itself, a method, and a value at hand", function()
     for _, asked in ipairs { 'pmc.help "kernel"', "pmc.help(pmc.kernel)", 'pmc.help "pmc.kernel"' } do
       local said = run(asked .. "\n").out
-      assert.matches("^pmc%.kernel: ", said)
-      for key in pairs(require("pmclua.workload.kernel").OPTIONS) do
-        assert.matches("keys:.*%f[%a]" .. key .. "%f[%A]", said)
-      end
+      assert.matches("^pmc%.kernel%(options: kernel_options%) %-> kernel\n", said)
+      assert.matches("\noptions:\n  symbol: name — the name of its function\n", said)
     end
-    for _, name in ipairs { "experiment", "command", "call", "snippet", "group", "monitor", "regions",
-      "buffer" } do
-      assert.matches("\nkeys: %a", run(("pmc.help '%s'\n"):format(name)).out)
+    for asked, said in pairs { ['"r:compare"'] = "result:compare(options?: compare_options) -> comparison\n",
+      ["pmc.self()"] = "class target", ["pmc.self().wait"] = "target:wait(seconds?: number(0..1e9)) -> ",
+      ['"stats.median"'] = "pmc.stats.median(values: number[])", ["pmc.stats.median"] = "pmc.stats.median(",
+      ['"g.read"'] = "group:read() -> counts\n" } do
+      local shown = run(("pmc.help(%s)\n"):format(asked)).out
+      assert.equal(said, shown:sub(1, #said))
     end
-    assert.is_nil(run("pmc.help 'machine'\n").out:find("keys:", 1, true))
   end)
 
-  it("explains by examples that run", function()
-    local result = support.pmclua { "-e", ([[
-      for _, topic in ipairs(require "pmclua.cli.help.topics") do
-        -- Two need a file, and one the right to set probes.
-        if not ("load plot" .. (%s and "" or " regions")):find(topic[1], 1, true) then
-          local example = setfenv(assert(loadstring("return " .. topic[3])), getfenv(1))
-          local ok, why = pcall(function() return tostring((example())) end)
-          if not ok then print(topic[1], why) end
-        end
-      end]]):format(support.have_root()) }
-    assert.equal(0, result.status)
-    -- What the example of help prints.
-    assert.matches("^pmc%.kernel: [^\n]*\n[^\n]*For example:\n  pmc%.measure", result.out)
-    assert.not_matches("\n%l+\t", result.out)
-    -- And where the rest of it stands.
-    local reference = result.out:match "\nall keys, options and methods: ([^\n]*)"
-    assert.matches("### pmc.kernel(options) → workload", support.read(reference), 1, true)
-    assert.matches("no help on 'kernle', did you mean 'kernel'%?", run("pmc.help 'kernle'\n").err)
+  it("says where more is written, and what may have been meant", function()
+    local reference = run("pmc.help 'kernel'\n").out:match "\nmore about all of it: ([^\n]*)"
+    assert.matches("### pmc.kernel(", support.read(reference), 1, true)
+    assert.matches('no help on "kernle", did you mean \'kernel\'%?', run("pmc.help 'kernle'\n").err)
   end)
 end)
 

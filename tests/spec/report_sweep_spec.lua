@@ -2,6 +2,7 @@
 
 local made = require "tests.support.results"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local LEVELS = { 64, 2048 }
 
@@ -20,7 +21,7 @@ local function result_of(values, iterations, more)
   local result = require("pmclua.result").new(header)
   for number, cell in ipairs(cells) do
     for _, record in ipairs(made.records({ values[number] }, { workload = cell.workload, levels = cell.levels,
-      cell = number, iterations = iterations[number] })) do result:add(record) end
+      cell = number, iterations = iterations[number] })) do add_record(result, record) end
   end
   result.status = "complete"
   return result
@@ -81,7 +82,7 @@ describe("a table over a factor", function()
       pass_events = { { 1 } }, workloads = { { name = "rows", kind = "command", per = "run" } } })
     for number, cell in ipairs(cells) do
       local more = { workload = "rows", levels = cell.levels, cell = number }
-      for _, record in ipairs(made.records({ series(100, 1, 4) }, more)) do result:add(record) end
+      for _, record in ipairs(made.records({ series(100, 1, 4) }, more)) do add_record(result, record) end
     end
     result.status = "complete"
     local text = result:where { n = 2 }:report { width = 100, utf8 = true }

@@ -3,6 +3,7 @@
 local made = require "tests.support.results"
 local reports = require "tests.support.reports"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local BIGGEST = 18446744073709551615ULL
 local event = made.event
@@ -153,10 +154,10 @@ describe("a table", function()
   it("says what was rejected, what failed and why, and that a run was cut short", function()
     local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
     local r = made.result(header, made.records { same(5, 8), same(6, 8), same(7, 8) })
-    r:add(made.record({ 1, 1, 1 }, { outcome = "rejected", index = 9 }))
+    add_record(r, made.record({ 1, 1, 1 }, { outcome = "rejected", index = 9 }))
     local dead = { outcome = "signalled", signal = 11, why = "died of SIGSEGV", index = 9 }
-    r:add(made.record({ 1, 1, 1 }, dead))
-    r:finish "interrupted"
+    add_record(r, made.record({ 1, 1, 1 }, dead))
+    r.status = "interrupted"
     local text = shown(r:where { n = 256 })
     for _, said in ipairs { "1 repetition left out", "died of SIGSEGV", "1 signalled", "interrupted" } do
       assert.matches(said, text, 1, true)
@@ -267,7 +268,7 @@ describe("what a run cannot know", function()
     local times = support.sequence(22, function(i) return 1000000 + (i * 7 % 11 - 5) * step end)
     local r = made.result(made.header(support.merged({ events = { made.event("task-clock", { unit = "ns" }) },
       pass_events = { { 1 } } }, more)), made.records { times })
-    r:finish "complete"
+    r.status = "complete"
     return r:report():gsub("%s+", " ")
   end
 

@@ -3,6 +3,7 @@
 local result = require "pmclua.result"
 local made = require "tests.support.results"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local BIGGEST = 18446744073709551615ULL
 
@@ -57,7 +58,7 @@ describe("a result", function()
     local more = r:with { metrics = { "ipc", "cpi" } }
     assert.equal(0.1, more:cells()().ipc.median)
     assert.matches("nothing here is called 'ipc'", message_of(function() return r:cells()().ipc end))
-    assert.matches("with takes metrics, baseline and primary, not 'metric'",
+    assert.matches("result:with has no option 'metric', did you mean 'metrics'",
       message_of(r.with, r, { metric = "ipc" }))
     assert.equal(0.1, more:where({ n = 512 }):cells()().ipc.median)
   end)
@@ -74,7 +75,7 @@ describe("a result", function()
     local function kinds(more)
       more.workloads = { { name = "rows", kind = "command", per = "run" } }
       local r, list = result.new(made.header(more)), {}
-      for i = 1, 3 do r:add(made.record({ 10, 20, 30 }, { index = i, user_ns = 9e8 })) end
+      for i = 1, 3 do add_record(r, made.record({ 10, 20, 30 }, { index = i, user_ns = 9e8 })) end
       for _, warning in ipairs(r:warnings()) do list[warning.kind] = true end
       return list
     end
@@ -127,7 +128,7 @@ describe("a stop rule", function()
     records[10].outcome, records[10].exit = "rejected", 1
     local one = of(records, command { stop = { interval = 0.5, seconds = 100 }, primary = "cycles",
       cells = { { workload = "rows", levels = { n = 256 } } } })
-    one:finish "complete"
+    one.status = "complete"
     assert.same({ "narrow", 10 }, { require("pmclua.result.stopping").why(one) })
   end)
 end)
@@ -194,7 +195,7 @@ describe("a comparison", function()
     } do
       assert.matches(call[1], message_of(one[call[2]], one, call[3]), 1, true)
     end
-    one:finish "complete"
+    one.status = "complete"
     assert.equal("pass", one:gate({ limits = "cycles <= 9000" }).state)
   end)
 
@@ -226,7 +227,7 @@ describe("a comparison", function()
 
   it("pairs repetitions by block, leaving out those that one side has not", function()
     local r = two_by_two()
-    r:add(made.record({ 1 }, { cell = 1, index = 13, order = 99 }))
+    add_record(r, made.record({ 1 }, { cell = 1, index = 13, order = 99 }))
     assert.equal(12, r:compare({}).pairs[1].pairs)
   end)
 

@@ -9,7 +9,7 @@ local BIGGEST = 18446744073709551615ULL
 -- A result in memory, of these records. `more` replaces fields of the header.
 local function of(records, more)
   local result = made.result(made.header(more), records)
-  result:finish "complete"
+  result.status = "complete"
   return result
 end
 
@@ -94,7 +94,7 @@ describe("a result that is stored from memory", function()
     result.parts[1].columns.passes[1].index[2] = nil
     assert.is_false((pcall(result.store, result, folder .. "/b.jsonl")))
     assert.is_nil(io.open(folder .. "/b.jsonl"))
-    assert.matches("takes the path", message_of(result.store, result))
+    assert.matches("path must be a path", message_of(result.store, result))
   end)
 end)
 

@@ -44,7 +44,7 @@ describe("a wrong word on the command line", function()
       (said("topdown", "--duration", "1s", "true")))
     assert.matches("^pmclua stat: %-%-vendor takes the path of a folder, not ''",
       (said("stat", "--vendor", "", "true")))
-    assert.matches("^pmclua topdown: level is a whole number", (said("topdown", "-l", "0", "true")))
+    assert.matches("^pmclua topdown: level must be a whole number", (said("topdown", "-l", "0", "true")))
   end)
 
   it("that names what cannot be written is refused before anything runs", function()

@@ -19,7 +19,7 @@ local function of(values, more)
     factors = {}, cells = { { workload = "it", levels = {} } }, repetitions = #values,
     events = { SIMULATED }, pass_events = { { 1 } }, simulation = {} }, more))
   local r = made.result(header, made.records({ values }, { workload = "it", levels = {} }))
-  r:finish "complete"
+  r.status = "complete"
   return r
 end
 

@@ -40,7 +40,7 @@ describe("an energy counter that stands still", function()
 
   it("holds no gate and no prediction", function()
     local still = of { 0, 0, 0, 0 }
-    still:finish "complete"
+    still.status = "complete"
     assert.equal("uncountable", still:gate({ limits = { "energy <= 5" } }).state)
     local expectations = expect.new { expect = { (metric.comparison "energy <= 5") }, events = { ENERGY } }
     for _, record in ipairs(made.records { { 0, 0 } }) do expectations:take(record) end

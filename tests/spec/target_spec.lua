@@ -226,13 +226,15 @@ describe("targets", function()
       ["target_spec.lua:%d+: pmc.pid takes ids %(whole numbers from 1%), not 'x'"] =
         function() pmc.pid "x" end,
       ["pmc.pid needs an id"] = function() pmc.pid {} end,
-      ["pmc.system: per must be cpu, core, die, socket or node, not 'sockets', did you mean 'socket'%?"] =
+      ['"die", "socket", "node", not "sockets", did you mean \'socket\'%?'] =
         function() pmc.system { per = "sockets" } end,
       ["pmc.system has no option 'pre', did you mean 'per'%?"] = function() pmc.system { pre = "cpu" } end,
       ["pmc.cpus: '3x' is not a CPU"] = function() pmc.cpus "3x" end,
       ["pmc.cgroup needs the name of a cgroup"] = function() pmc.cgroup {} end,
-      ["target must be pmc.pid%(N%)"] = function() pmc.group { "page-faults", target = 5 } end,
-      ["target must be pmc.pid%(N%).*not a string"] = function() pmc.measure("true", { target = "all" }) end,
+      ["target must be a target such as pmc.pid%(1%), not 5"] =
+        function() pmc.group { "page-faults", target = 5 } end,
+      ["target must be a target such as pmc.pid%(1%), not \"all\""] =
+        function() pmc.measure("true", { target = "all" }) end,
     } do
       assert.matches(message, message_of(fn))
     end

@@ -176,7 +176,7 @@ describe("pmclua topdown", function()
     end
     assert.matches("^2 .*no node 'nonsense'", refused("--below", "nonsense", "--", "true"))
     assert.matches("^2 .*level and below cannot be combined", refused("-l", "2", "--below", "x", "true"))
-    assert.matches("^2 .*level is a whole number from 1 to 8", refused("-l", "9", "--", "true"))
+    assert.matches("^2 .*level must be a whole number from 1 to 8", refused("-l", "9", "--", "true"))
     assert.matches("^2 .*which command", refused())
   end)
 end)

@@ -3,6 +3,7 @@
 local result = require "pmclua.result"
 local store = require "pmclua.store"
 local support = require "tests.support"
+local add_record = require("pmclua.result").add
 
 local M = {}
 
@@ -64,7 +65,7 @@ end
 ---@return pmclua.Result
 function M.result(header, records)
   local made = result.new(header)
-  for _, record in ipairs(records) do made:add(record) end
+  for _, record in ipairs(records) do add_record(made, record) end
   return made
 end
 

@@ -10,7 +10,7 @@
 
 local here = arg[0]:match "^(.*)/" or "."
 local program = dofile(here .. "/program.lua")
-require("pmclua.base.methods").provide "pmclua.report.methods"
+require("pmclua.public").provide "pmclua.report.methods"
 local support = require "tests.support"
 
 local SETTINGS = { "PMCLUA_PATH", "PMCLUA_LIB", "PMCLUA_RUNNER", "SYSFS_PATH", "XDG_DATA_HOME",

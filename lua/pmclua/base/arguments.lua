@@ -1,6 +1,4 @@
---- check.lua: tables that a script gives: options against a table of what there is, lists against named entries.
-
-local problem = require "pmclua.base.problem"
+--- arguments.lua: tables that a script gives: lists, in which nothing may be lost, and options behind them.
 
 local check = {}
 
@@ -108,29 +106,6 @@ function check.named(mixed)
   return map
 end
 
---- Raises at the caller's caller for what would be lost of a list.
----@param what string
----@param list any a list; what is no table is not looked at
----@param level? integer whose mistake it is, as error() counts from the constructor (default 3)
----@param spelled? fun(key: string, value: any): string
-function check.list(what, list, level, spelled)
-  local lost = type(list) == "table" and check.stray(what, list, spelled)
-  if lost then problem.misuse(lost, (level or 3) + 1) end
-end
-
---- Raises for a map that has entries without a name.
----@param what string
----@param map any what is no table is not looked at
----@param form string how it is written: '{ NAME = "value" }'
----@param level? integer as of check.list
-function check.map(what, map, form, level)
-  for key in pairs(type(map) == "table" and map or {}) do
-    if type(key) ~= "string" then
-      problem.misuse(("%s: each entry needs a name: %s"):format(what, form), (level or 3) + 1)
-    end
-  end
-end
-
 --- Arguments whose last may be a table of options: with names alone, and behind another one.
 ---@param ... any
 ---@return any[] others
@@ -141,45 +116,6 @@ function check.split(...)
   local are_options = #list > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil
   if are_options then options = table.remove(list) end
   return list, options
-end
-
--- ---- levels ------------------------------------------------------------------------------------------------
-
---- The level of an interval; raises at the user's line for what is none.
----@param level any
----@param default number where nothing is said
----@return number
-function check.level(level, default)
-  if level == nil then return default end
-  if type(level) == "number" and level > 0 and level < 1 then return level end
-  return problem.misuse(("a level must be a number between 0 and 1, such as 0.95, not %s"):format(
-    check.shown(level)), 3)
-end
-
--- ---- options -----------------------------------------------------------------------------------------------
-
---- Raises at the caller's caller for an unknown option or one of the wrong type.
----@param what string "pmc.kernel"
----@param spec table as the script gave it
----@param known table<string, string> option -> Lua type, several separated by "|"; "" takes any
----@param level? integer whose mistake it is, as error() counts from the constructor (default 3)
-function check.options(what, spec, known, level)
-  level = (level or 3) + 1
-  if type(spec) ~= "table" then
-    problem.misuse(("%s takes a table, not a %s"):format(what, type(spec)), level)
-  end
-  for key, value in pairs(spec) do
-    local wanted = known[key]
-    if not wanted then
-      problem.misuse(("%s has no option '%s'%s"):format(what, tostring(key), check.meant(key,
-        check.keys(known))), level)
-    end
-    if wanted ~= "" and not ("|" .. wanted .. "|"):find("|" .. type(value) .. "|", 1, true) then
-      problem.misuse(("%s: %s must be a %s, not a %s"):format(what, key, (wanted:gsub("|", " or a ")),
-        type(value)),
-        level)
-    end
-  end
 end
 
 return check

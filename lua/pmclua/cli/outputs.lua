@@ -1,6 +1,5 @@
 --- outputs.lua: `pmc.outputs`: whether a script's results can be written, asked before hours are spent on them.
 
-local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 
 local M = {}
@@ -31,7 +30,6 @@ local ORDER = { "report", "store", "plot" }
 ---  new file for repetitions, and of a plot
 ---@return nil
 function M.check(files)
-  checking.options("pmc.outputs", files, { report = "string", store = "string", plot = "string" })
   for _, name in ipairs(ORDER) do
     if files[name] then check[name](files[name]) end
   end

@@ -106,14 +106,14 @@ function M.command(argv)
   local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(argv) }
   -- One string alone would be split: a program's path may have blanks.
   if #argv == 1 and argv[1] ~= "" then spec[1] = require("pmclua.workload.shellwords").join(argv) end
-  return require("pmclua.workload.command").new(spec)
+  return require("pmclua.workload").command(spec)
 end
 
 --- Seconds of an interval or delay as perf has them: a bare number is milliseconds; "1s" says its unit.
 ---@param value string
 ---@param option string for the message
 ---@return number seconds
-function M.milliseconds(value, option)
+function M.seconds(value, option)
   local bare = value:match "^%d+%.?%d*$"
   local seconds = bare and tonumber(bare) / 1000 or require("pmclua.base.units").seconds(value)
   if not seconds or seconds <= 0 then

@@ -129,15 +129,6 @@ function M.metrics(value, wrong)
   return metrics
 end
 
---- Why a value is no target; nil: it is one.
----@param value any
----@return string?
-function M.target_problem(value)
-  if require("pmclua.counting.target").is(value) then return nil end
-  local said = "target must be pmc.pid(N), pmc.cpus \"0-3\" or another target of pmclua, not a %s"
-  return said:format(type(value))
-end
-
 -- ---- names ----
 
 local OF_REPETITIONS = { iterations = true, wall_ns = true }

@@ -12,7 +12,8 @@ local text = require "pmclua.base.text"
 
 --- What a group counted: a reading since it was opened, or the difference of two.
 ---@class pmclua.Counts
-local Counts = {}
+local Counts = require("pmclua.public.class").new("counting", "counts")
+local methods = Counts.__index
 
 -- Per object: its group, the buffer of what was read, and where in it its part of the target begins. Numbers are
 -- out of the way of the fields that an event may be called.
@@ -127,14 +128,13 @@ local RawView = {
 }
 
 -- The count in the event's unit, estimated where the group ran part of the time (status "scaled").
-Counts.__index = function(self, name)
-  local method = Counts[name]
-  if method then return method end
+function Counts:__index(name)
+  if rawget(Counts, name) then return methods[name] end
   if name == "raw" then return setmetatable({ [GROUP] = self }, RawView) end
   return (read(self, slot_of(self, name, 3)))
 end
 
-Counts.__newindex = function() explain.misuse("counts are read-only", 3) end
+function Counts.__newindex() explain.misuse("counts are read-only", 3) end
 
 Counts.__sub = function(later, earlier)
   if getmetatable(later) ~= Counts or getmetatable(earlier) ~= Counts then

@@ -9,7 +9,6 @@ local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local counting = require "pmclua.counting.counts"
 local explain = require "pmclua.explain"
-local lists = require "pmclua.base.lists"
 
 local Counts, new_counts = counting.Counts, counting.new
 local EIO = 5
@@ -17,8 +16,8 @@ local EIO = 5
 -- ---- the group ----
 
 ---@class pmclua.Group
-local Group = {}
-Group.__index = Group
+local Group = require("pmclua.public.class").new("counting", "group",
+  "handle watch spare read_asked was_started empty_buffer closed")
 
 local group = { Counts = Counts }
 
@@ -50,31 +49,6 @@ local function assign_offsets(self, indices, base)
   for k, index in ipairs(indices) do
     self.list[index].times, self.list[index].word = base + 1, base + 2 + k
   end
-end
-
-local KEYS = { target = true, pinned = true, read = true }
-group.OPTIONS = KEYS
-local READS = { "auto", "syscall", "user", "toggle" }
-
-local function check_read(spec)
-  if spec.read ~= nil and not lists.contains(READS, spec.read) then
-    explain.misuse(("read must be one of %s"):format(table.concat(READS, ", ")), 5)
-  elseif spec.read == "user" and spec.target then
-    explain.misuse("only a group of this thread can be read in user space, not one with a target", 5)
-  end
-end
-
-local function check_spec(spec)
-  for key in pairs(spec) do
-    if type(key) ~= "number" and not KEYS[key] then
-      local said = "pmc.group has no option '%s': it takes events, target, pinned and read; "
-        .. 'a label is written in its event: "%s = …"'
-      explain.misuse(said:format(tostring(key), tostring(key)), 4)
-    end
-  end
-  local why = spec.target ~= nil and asked.target_problem(spec.target)
-  if why then explain.misuse(why, 4) end
-  check_read(spec)
 end
 
 -- One perf group of this thread needs no watch, and can be read in user space. nil: there are no descriptors
@@ -119,11 +93,10 @@ end
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end
-  if type(spec) ~= "table" then
-    explain.misuse("pmc.group takes a list of events, not a " .. type(spec), 2)
+  if spec.read == "user" and spec.target then
+    explain.misuse("only a group of this thread can be read in user space, not one with a target")
   end
-  check_spec(spec)
-  if spec.target then spec.target:check() end
+  if spec.target then require("pmclua.counting.target").check(spec.target) end
   local events = events_of(spec)
   local groups = require("pmclua.counting.passes").at_once(events, spec.target)
   local handle = not spec.target and #groups == 1 and open_here(groups[1], events, spec) or nil
@@ -216,12 +189,6 @@ local function begin_count(self, before)
   return self.handle:start() and is_whole
 end
 
-local function is_callable(fn)
-  if type(fn) == "function" then return true end
-  local meta = getmetatable(fn)
-  return type(meta) == "table" and meta.__call ~= nil
-end
-
 local function read_after(self, ...) return self:read(), ... end
 
 --- Calls fn(...) between two reads; a group that is not started runs for the call alone. Returns the counts
@@ -231,9 +198,6 @@ local function read_after(self, ...) return self:read(), ... end
 ---@return pmclua.Counts, any ...
 function Group:count(fn, ...)
   assert_open(self)
-  if not is_callable(fn) then
-    explain.misuse(("count takes a function to call, not %s"):format(checking.shown(fn)), 2)
-  end
   if not self.handle then
     self.was_started = true
     return read_after(self, fn(...))

@@ -11,8 +11,7 @@ local open = {}
 
 local TARGETS = { pid = true, cpu = true, group = true, flags = true }
 
-local Event = {}
-Event.__index = Event
+local Event = require("pmclua.public.class").new("counting", "open_event")
 
 local function raise(self, operation, errnum)
   error(explain.problem { code = core.errno_name(errnum), operation = operation, event = self.name,
@@ -24,9 +23,6 @@ end
 ---@param spec table<string, number|boolean|string|table>
 ---@return table event  :ioctl(name, argument) :read() :fd() :close()
 function open.new(spec)
-  if type(spec) ~= "table" then
-    explain.misuse("pmc.open takes a table of attr fields, not a " .. type(spec), 2)
-  end
   local fields, target = {}, {}
   for name, value in pairs(spec) do
     if TARGETS[name] then target[name] = value else fields[name] = value end

@@ -10,6 +10,7 @@ local lists = require "pmclua.base.lists"
 local packing = require "pmclua.counting.packing"
 local perf_metrics = require "pmclua.event.perf_metrics"
 local probe_kind = require "pmclua.event.probe_kind"
+local targets = require("pmclua.base.lazy").module "pmclua.counting.target"
 local try = require "pmclua.event.try"
 
 local passes = {}
@@ -37,7 +38,8 @@ local function try_on(event, target, leader)
     return { status = "unsupported", why = NOT_THERE }
   end
   if target and not event.tool and not event.simulated then
-    event.where, why = target:trial(event)
+    local trial = targets.is(target) and targets.trial or target.trial
+    event.where, why = trial(target, event)
     if not event.where then return { status = "unsupported", why = why } end
   end
   return try.event(event, event.where, leader and leader.opened)
@@ -62,7 +64,7 @@ function passes.try_each(events, target)
     local tried = trial(i)
     if tried.status ~= "counted" then event.status, event.why = tried.status, tostring(tried.why) end
     event.note, event.opened = tried.note, tried.attr
-    if event.cpus and target and target.excess then event.note = target:excess(event) or event.note end
+    if target and targets.is(target) then event.note = targets.excess(target, event) or event.note end
     if tried.status == "counted" and event.attr then usable[#usable + 1] = i end
   end
   return usable

@@ -16,8 +16,7 @@ local M = {}
 ---@field pmus pmclua.doctor.Pmu[]
 ---@field findings pmclua.doctor.Finding[] in the order in which they are told
 ---@field can_count boolean anything at all
-local Examination = {}
-Examination.__index = Examination
+local Examination = require("pmclua.public.class").new("tools", "examination")
 
 --- The same as plain data, for JSON.
 ---@return table

@@ -155,8 +155,7 @@ end
 ---@class pmclua.doctor.Overheads
 ---@field list pmclua.doctor.Overhead[]
 ---@field hardware boolean whether hardware events were measured with
-local Overheads = {}
-Overheads.__index = Overheads
+local Overheads = require("pmclua.public.class").new("tools", "overheads")
 
 --- The same as plain data, for JSON.
 ---@return table

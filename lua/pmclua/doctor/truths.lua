@@ -159,8 +159,7 @@ end
 ---@field list pmclua.doctor.Truth[]
 ---@field tested integer
 ---@field wrong integer
-local Truths = {}
-Truths.__index = Truths
+local Truths = require("pmclua.public.class").new("tools", "truths")
 
 --- The same as plain data, for JSON.
 ---@return table

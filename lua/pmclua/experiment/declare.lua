@@ -5,6 +5,7 @@
 local keys = require "pmclua.experiment.keys"
 local checking = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
+local signatures = require "pmclua.public.call"
 local meant, sorted_keys = checking.meant, checking.keys
 local check = keys.check
 
@@ -42,15 +43,13 @@ local DEFAULTS = { warmup = 2, on_failure = "stop", passes = "rerun", read = "au
 -- (tests/bench/honesty.lua).
 local TO_COMPARE, TO_MEASURE = 30, 20
 
+-- What the table of signatures says of each key; values that are more than a type have checkers of their own.
 local function check_keys(spec, wrong)
-  local out = {}
+  local out, record = {}, signatures.record("experiment_keys", "measuring")
   for _, key in ipairs(sorted_keys(spec)) do
-    local checker = check[key]
-    if checker then
-      out[key] = checker(spec[key], wrong, key, spec)
-    else
-      wrong("unknown key '%s'%s", tostring(key), meant(key, sorted_keys(check)))
-    end
+    local value = spec[key]
+    if check[key] then out[key] = check[key](value, wrong, key, spec)
+    elseif signatures.check_key(record, key, value, wrong) then out[key] = value end
   end
   return out
 end
@@ -107,9 +106,11 @@ end
 
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
+---@param of_run? table options of its run that the script wrote with it
 ---@return pmclua.Declaration, string[] mistakes
-function declare.check(spec)
+function declare.check(spec, of_run)
   local mistakes, wrong = checking.mistakes()
+  if of_run then signatures.report_options(of_run, "run_options", "", "measuring", wrong) end
   local declaration = check_keys(spec, wrong)
   if spec.workloads == nil then wrong "workloads is missing: what is to be run?" end
   if spec.events == nil and not declaration.sample then

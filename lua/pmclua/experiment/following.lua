@@ -10,6 +10,7 @@ local passes = require "pmclua.counting.passes"
 local record = require "pmclua.experiment.record"
 local remarks = require "pmclua.base.remarks"
 local region = require "pmclua.workload.region"
+local region_calls = require "pmclua.result.calls"
 local text = require "pmclua.base.text"
 
 ---@class pmclua.Following: pmclua.Counter
@@ -95,7 +96,7 @@ local DURATION = 1
 -- A group's reading as a record takes it: enabled, running, counts. None where what a thread counted is not the
 -- calls'.
 local function reading_of(calls, values)
-  if calls:why_not "cpu_time" then return {} end
+  if region_calls.why_not(calls, "cpu_time") then return {} end
   return { unpack(values, DURATION + 1) }
 end
 
@@ -103,7 +104,7 @@ end
 local function sum_part(calls, found, result)
   local part = record.region_part(calls.name, result)
   part.readings = reading_of(calls, found.outermost)
-  if calls:is_switching() then
+  if region_calls.is_switching(calls) then
     part.iterations, part.wall_ns = found.total[DURATION].n, found.total[DURATION].sum
   else
     part.iterations, part.wall_ns = found.calls - found.nested, found.outermost[DURATION]
@@ -117,7 +118,7 @@ local function entry_parts(regions, result)
   for i = 1, kept.count do
     local calls, values = regions[kept:at(i).region], {}
     for column = 1, width do values[column] = kept:value(i, column) end
-    if not calls:why_not "duration" then
+    if not region_calls.why_not(calls, "duration") then
       list[#list + 1] = parts.entry(calls.name, result, values[DURATION], reading_of(calls, values))
     end
   end
@@ -128,7 +129,7 @@ local function sum_parts(regions, result)
   local list = {}
   for i, calls in ipairs(regions) do
     local found = result.regions[i]
-    local has_numbers = found.calls ~= 0 and not calls:why_not "duration"
+    local has_numbers = found.calls ~= 0 and not region_calls.why_not(calls, "duration")
     if has_numbers then list[#list + 1] = sum_part(calls, found, result) end
   end
   return list
@@ -169,7 +170,7 @@ local function remark_on_calls(calls, found, ran, say)
   elseif found.calls == 0 then
     say("regions: no call of %s returned: there are no numbers for it", calls.name)
   end
-  local why = calls:why_not "duration" or calls:why_not "cpu_time"
+  local why = region_calls.why_not(calls, "duration") or region_calls.why_not(calls, "cpu_time")
   if why then say("regions: %s: %s", calls.name, why) end
   local apart = found.tails + found.unwound + found.unfinished + found.orphans + found.moved
   if apart > 0 then say("regions: calls of %s that ended without a return are not counted", calls.name) end

@@ -11,8 +11,7 @@ local M = {}
 --- A checked declaration that can be run.
 ---@class pmclua.Experiment
 ---@field declaration pmclua.Declaration
-local Experiment = require("pmclua.base.methods").extend({}, "pmclua.Experiment")
-Experiment.__index = Experiment
+local Experiment = require("pmclua.public.class").new("measuring", "experiment", "is_declared")
 Experiment.__tostring = function(self)
   return ("experiment%s: %d workloads, %d events"):format(
     self.declaration.name and " " .. self.declaration.name or "", #self.declaration.workloads,
@@ -194,7 +193,7 @@ end
 
 -- Whether a workload, declared or as it was given, is run by this process; and whether it is known for a command.
 local function is_run_here(workload)
-  return type(workload) == "function" or type(workload) == "table" and workload.in_process
+  return type(workload) == "function" or type(workload) == "table" and workload.kind == "function"
 end
 local function is_command(workload) return type(workload) == "table" and workload.kind == "command" end
 
@@ -292,9 +291,6 @@ end
 -- Runs within runs, which functions of the script begin: an interrupt ends them all.
 local depth = 0
 
-local RUN = { store = "string|boolean", resume = "string", quiet = "boolean", session = "table",
-  each = "function", unless = "function", gate_with = "table", any_host = "boolean", any_cpu = "boolean" }
-
 -- How a run ended that had nothing to count.
 local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
 
@@ -313,62 +309,52 @@ local function run_planned(self, options, session, plan, header, stored)
   return ok and result or error(result, 0)
 end
 
---- Plans, runs, records. Returns the result; what ended it early stands in result.status and
---- result.problem. Summaries, verdicts and warnings are plan of the result when they are asked for.
----@param options? { store?: string|false, resume?: string, quiet?: boolean, session?: pmclua.Session,
----   each?: fun(record: table), unless?: fun(declaration: pmclua.Declaration): boolean,
----   gate_with?: pmclua.GateOptions, any_host?: boolean, any_cpu?: boolean }
----   store: a path; false: nowhere; nil: in the user's folder of results; resume: do what this stored
----   result lacks, any_host: also on another host, any_cpu: also on another CPU; each: called with every record;
----   unless: whether nothing is to be run, as it is planned;
----   gate_with: how the declared limits will be checked, so that as many simulated runs are made as decide them
+--- Plans, runs, records. What ended it early stands in the result's status and problem.
+---@param experiment pmclua.Experiment
+---@param options table of experiment:run, and unless: fun(declaration: pmclua.Declaration): boolean, whether nothing
+---  is to be run, as it is planned
+---@param session? pmclua.Session it is closed
 ---@return pmclua.Result
-function Experiment:run(options)
+function M.run(experiment, options, session)
   running.check_interrupted()
-  note_use(self)
-  require("pmclua.base.arguments").options("run", options or {}, RUN, 2)
-  options = require("pmclua.host.rank").options(options or {})
-  local session = options.session or require("pmclua.workload.session").new()
+  note_use(experiment)
+  options = require("pmclua.host.rank").options(options)
+  session = session or require("pmclua.workload.session").new()
   local ok, result = pcall(function()
-    return run_planned(self, options, session, plan_beside_runner(self, options, session))
+    return run_planned(experiment, options, session, plan_beside_runner(experiment, options, session))
   end)
-  if not options.session then session:close() end
+  session:close()
   return ok and result or error(result, 0)
 end
 
+function Experiment:run(options)
+  return M.run(self, options or {})
+end
+
 --- What would run: passes, cells and their order.
+---@param experiment pmclua.Experiment
 ---@return pmclua.Plan
-function Experiment:planned()
-  note_use(self)
-  return require("pmclua.experiment.plan").make(self.declaration)
+function M.planned(experiment)
+  note_use(experiment)
+  return require("pmclua.experiment.plan").make(experiment.declaration)
 end
 
 -- ---- one-liners ----
 
 local function run_workloads(workloads, options, defaults)
-  local spec = { name = options.name or "measure", workloads = workloads }
-  local own = { store = true, quiet = true, session = true, name = true, each = true, resume = true,
-    gate_with = true, any_host = true, any_cpu = true }
+  local spec, of_run = { name = "measure", workloads = workloads }, { store = false }
+  local options_of_runs = require("pmclua.public.call").record("run_options", "measuring")
   for key, value in pairs(defaults) do spec[key] = value end
   for key, value in pairs(options) do
-    if not own[key] then spec[key] = lists.deep_copy(value) end
+    if options_of_runs.fields[key] then of_run[key] = value else spec[key] = lists.deep_copy(value) end
   end
-  local session = options.session or require("pmclua.workload.session").new()
+  local session = require("pmclua.workload.session").new()
   warm_up(session, workloads, options.layout)
-  local function close()
-    if not options.session then session:close() end
-  end
-  local declaration, mistakes = declare.check(spec)
-  if #mistakes > 0 then close() end
+  local declaration, mistakes = declare.check(spec, of_run)
+  if #mistakes > 0 then session:close() end
   raise_mistakes(mistakes, 3)
   local experiment = setmetatable({ spec = spec, declaration = declaration }, Experiment)
-  local store = options.store
-  if store == nil then store = false end
-  local ok, result = pcall(experiment.run, experiment, { store = store, quiet = options.quiet,
-    session = session, each = options.each, resume = options.resume, gate_with = options.gate_with,
-    any_host = options.any_host, any_cpu = options.any_cpu })
-  close()
-  return ok and result or error(result, 0)
+  return M.run(experiment, of_run, session)
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).

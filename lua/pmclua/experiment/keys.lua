@@ -16,12 +16,6 @@ local M = {}
 
 local check = {}
 
-local function take_text(value, wrong, key)
-  if type(value) ~= "string" then wrong("%s must be a string, not a %s", key, type(value)) end
-  return value
-end
-check.name, check.question = take_text, take_text
-
 --- What is wrong with a list of CPUs to run on, in words; nil: nothing.
 ---@param cpus string
 function M.cpus_problem(cpus)
@@ -32,9 +26,9 @@ function M.cpus_problem(cpus)
 end
 
 function check.pin(value, wrong, key)
-  if type(value) ~= "string" then return take_text(value, wrong, key) end
-  local problem = M.cpus_problem(value)
-  if problem then wrong("pin: %s", problem) end
+  local problem = type(value) == "string" and M.cpus_problem(value) or nil
+  if type(value) ~= "string" then problem = ("it must be a string, not %s"):format(shown(value)) end
+  if problem then wrong("%s: %s", key, problem) end
   return value
 end
 
@@ -202,14 +196,6 @@ function check.notes(value, wrong)
   return notes
 end
 
-check.primary = take_text
-
-local function flag(value, wrong, key)
-  if type(value) ~= "boolean" then wrong("%s must be true or false, not %s", key, shown(value)) end
-  return value
-end
-check.control, check.simulate, check.system_calls, check.inherit = flag, flag, flag, flag
-
 local function whole(least)
   return function(value, wrong, key)
     local is_count = type(value) == "number" and value % 1 == 0 and value >= least and value < 2 ^ 53
@@ -219,9 +205,6 @@ local function whole(least)
     return value
   end
 end
-check.repetitions, check.warmup, check.seed = whole(1), whole(0), whole(0)
-check.processes = whole(1)
-
 --- A number; a list of at least two, or "fit", for a line through the counts of several.
 function check.iterations(value, wrong, key)
   if value == "fit" then return value end
@@ -256,8 +239,6 @@ local function one_of(...)
   end
 end
 local layout_word = one_of("fixed", "randomise")
-check.read = one_of("auto", "syscall", "user", "toggle")
-check.on_failure, check.passes = one_of("stop", "skip", "keep"), one_of("rerun", "multiplex")
 
 function check.margin(value, wrong)
   return require("pmclua.verdict").margins(value, function(why) wrong("margin%s", why) end)
@@ -270,12 +251,6 @@ local function formula(value, wrong, key, read)
   else problem = { message = "it is a " .. type(value) .. ", not a string" } end
   if not parsed then wrong("%s: %s", key, explain.spec(tostring(value), problem)) end
   return parsed
-end
-
-function check.target(value, wrong)
-  local why = asked.target_problem(value)
-  if not why then return value end
-  wrong("%s", why)
 end
 
 function check.regions(value, wrong)

@@ -94,7 +94,7 @@ end
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Plan
 function M.make(declaration)
-  if declaration.target then declaration.target:check() end
+  if declaration.target then require("pmclua.counting.target").check(declaration.target) end
   local list, anchors = plan_passes(declaration)
   local is_bare = #list > 1 and #anchors == 0 and declaration.passes == "rerun" and #declaration.metrics > 0
   if is_bare and require("pmclua.counting.needed").anchors(declaration) then

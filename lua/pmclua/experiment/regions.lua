@@ -15,10 +15,6 @@ local M = {}
 
 M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
-M.OPTIONS = { regions = "table|string", events = "table|string", timeout = "number|string",
-  pin = "string", calibrate = "boolean", subtract = "boolean", duration = "number|string",
-  duty = "number|string", session = "table" }
-
 -- ---- what is counted -----------------------------------------------------------------------------------
 
 local OF_THE_RUN = "it is known of the whole run, and of no single call"
@@ -186,28 +182,26 @@ end
 --- while (`duration`; else until an interrupt, or its end).
 ---@param command string|table a command string, pmc.command{…}, or pmc.pid(N)
 ---@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
----   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string,
----   session?: pmclua.Session }  calibrate: false leaves the cost of probing unmeasured; subtract: what
+---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string }  calibrate: false leaves the cost of probing unmeasured; subtract: what
 ---   probing costs is taken off the numbers of calls; duty: the share of its time that
 ---   a process may lose by being followed, as "5%"
 ---@return pmclua.RegionResult  raises where something cannot be followed or counted
 function M.measure(command, options)
-  checking.options("pmc.regions", options, M.OPTIONS)
   local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
   local regions, events = workload:regions {}, parse_events(options.events or M.DEFAULT_EVENTS)
   local passes = require("pmclua.counting.passes").plan(events, "rerun", following.target(workload.spec))
   local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
-  local session = options.session or require("pmclua.workload.session").new()
+  local session = require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"
   local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions,
     passes = passes, events = events, is_calibrated = options.calibrate ~= false and has_probes(regions),
     limits = { pin = options.pin, timeout_ns = seconds and seconds * 1e9 } })
   core.catch_interrupts(caught, ok)
-  if not options.session then session:close() end
+  session:close()
   if not ok then error(result, 0) end
-  if options.subtract then result:subtract() end
+  if options.subtract then require("pmclua.result.regions").subtract(result) end
   return result
 end
 

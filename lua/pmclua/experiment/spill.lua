@@ -5,7 +5,9 @@
 -- the number of repetitions.
 -- Invariant: a record is in the result, or in the file or in what could not be written to it.
 
-local store = require("pmclua.base.lazy").module "pmclua.store"
+local lazy = require "pmclua.base.lazy"
+local results = lazy.module "pmclua.result"
+local store = lazy.module "pmclua.store"
 
 local M = {}
 
@@ -28,7 +30,9 @@ end
 
 local function read_back(self)
   self.in_file, self.most = false, math.huge
-  store.open(self.file.path, self.file.unwritten).each(function(record) self.result:add(record) end, true)
+  store.open(self.file.path, self.file.unwritten).each(function(record)
+    results.add(self.result, record)
+  end, true)
 end
 
 --- Adds a record that is about to be stored, or is stored already.
@@ -36,10 +40,10 @@ end
 function Spill:add(record)
   if self.in_file and self.file.problem then read_back(self) end
   if self.in_file then return end
-  self.result:add(record)
+  results.add(self.result, record)
   self.held = self.held + 1
   if self.held >= self.most and self.file:is_open() then
-    self.result:clear()
+    results.clear(self.result)
     self.in_file = true
   end
 end

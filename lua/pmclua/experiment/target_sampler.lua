@@ -42,7 +42,7 @@ local function close_watch(watched)
 end
 
 local function open(target, event, options)
-  local places, release = target:places()
+  local places, release = require("pmclua.counting.target").places(target)
   local where = where_of(places)
   local count = descriptors(where, target)
   budget.take(count, "samples of " .. target.name)

@@ -11,6 +11,7 @@ local event = require "pmclua.event"
 local experiment = require "pmclua.experiment"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
+local signatures = require "pmclua.public.call"
 local all_metrics = require "pmclua.metric"
 local rounds = require "pmclua.result.rounds"
 local text = require "pmclua.base.text"
@@ -22,31 +23,19 @@ local M = {}
 local DEEPEST = 8
 local ANCHORS = { "cycles", "instructions" }
 
----@class pmclua.TopdownOptions: the keys of pmc.experiment but events, metrics, factors, and
----@field level? integer down to this level, whatever the thresholds say
----@field below? string the children of this node, and then below those over their threshold
----@field cores? string of a hybrid CPU the kind of core, "cpu_core" or "cpu_atom"
----@field quiet? boolean
----@field plan? boolean nothing is measured: what would be
-
-local OWN = { level = "number", below = "string", cores = "string", quiet = "boolean", plan = "boolean" }
+local OWN = lists.words "level below cores quiet plan"
 local NOT_TAKEN = { "events", "metrics", "factors", "workloads", "per", "store" }
 
 local function check(options)
   for _, name in ipairs(NOT_TAKEN) do
     if options[name] ~= nil then explain.misuse(("topdown: it takes no %s"):format(name), 4) end
   end
-  for name, kind in pairs(OWN) do
-    if options[name] ~= nil then
-      checking.options("topdown", { [name] = options[name] }, { [name] = kind }, 4)
-    end
+  local record, mistakes, wrong = signatures.record("topdown_options", "measuring"), checking.mistakes()
+  for name in pairs(OWN) do
+    if options[name] ~= nil then signatures.check_key(record, name, options[name], wrong) end
   end
-  local level = options.level
-  if level and not (level >= 1 and level <= DEEPEST and level % 1 == 0) then
-    explain.misuse(("topdown: level is a whole number from 1 to %d, not %s"):format(DEEPEST,
-      tostring(level)), 4)
-  end
-  if level and options.below then explain.misuse("topdown: level and below cannot be combined", 4) end
+  if mistakes[1] then explain.misuse("topdown: " .. mistakes[1], 4) end
+  if options.level and options.below then explain.misuse("topdown: level and below cannot be combined", 4) end
 end
 
 -- The metrics of one kind of core.
@@ -158,8 +147,8 @@ local function run_round(workloads, options, names, metrics, found)
   local declaration = declaration_of(workloads, options, names, metrics,
     found and found.result.event_by_field or {})
   local records = {}
-  local result = experiment.declare(declaration):run { store = false, quiet = options.quiet,
-    unless = is_idle, each = function(record) records[#records + 1] = record end }
+  local result = experiment.run(experiment.declare(declaration), { store = false, quiet = options.quiet,
+    unless = is_idle, each = function(record) records[#records + 1] = record end })
   return { result = result, records = records }
 end
 
@@ -222,14 +211,13 @@ end
 ---@field at_most boolean which nodes later rounds have is found out by measuring: these are all that may be
 ---@field first_runs integer of the first round
 ---@field runs integer of all rounds
-local Plan = require("pmclua.base.methods").extend({}, "pmclua.TopdownPlan")
-Plan.__index = Plan
+local Plan = require("pmclua.public.class").new("measuring", "topdown_plan")
 
 function Plan:__tostring() return self:report() end
 
 local function plan_round(workloads, options, names, metrics, counted)
   local declared = experiment.declare(declaration_of(workloads, options, names, metrics, counted))
-  local declaration, plan = declared.declaration, declared:planned()
+  local declaration, plan = declared.declaration, experiment.planned(declared)
   if has_nothing(declaration) then plan.runs = 0 end
   for _, one in ipairs(declaration.events) do counted[one.field] = true end
   return { nodes = names, absent = absent_of(declaration), declaration = declaration, plan = plan }

@@ -14,10 +14,6 @@ function M.default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
 end
 
--- Their values are checked as the keys of an experiment that they become.
-local OPTIONS = { event = "", repetitions = "", warmup = "", seed = "", timeout = "", pin = "", store = "",
-  quiet = "", layout = "", target = "", duration = "", call_chains = "" }
-
 local function nothing_sampled(result)
   local failed = lists.find(result:list(), function(cell) return cell.first_failure ~= nil end)
   local why = failed and failed.first_failure.why
@@ -77,7 +73,6 @@ end
 ---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
 function M.where(...)
   local workloads, options = split(...)
-  checking.options("pmc.where", options, OPTIONS, 2)
   if #workloads > 2 then explain.misuse("pmc.where takes one workload, or two to compare", 2) end
   if #workloads == 0 and not options.target then
     explain.misuse("pmc.where takes a workload, two to compare, or a target", 2)

@@ -11,7 +11,6 @@
 -- After `break` the monitor is still open: `close` closes its descriptors.
 
 local binding = require "pmclua.core.processes"
-local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local reading = require "pmclua.counting.reading"
@@ -26,16 +25,11 @@ local text = require "pmclua.base.text"
 ---@field ended? "target"|"command"|"count"|"duration"|"interrupted"|"closed"
 ---@field result? table of a command that has ended: outcome, exit, signal
 ---@field signal? integer that interrupted it
-local Monitor = require("pmclua.base.methods").extend({}, "pmclua.Monitor")
+local Monitor = require("pmclua.public.class").new("counting", "monitor",
+  "ended result signal held group first last ending is_started is_closed next_number start_ns last_ns caught "
+  .. "columns by_field target")
 
 local M = {}
-
-local OPTIONS = {
-  target = "table", command = "", events = "string|table", metrics = "string|table",
-  interval = "string|number", duration = "string|number", count = "number", delay = "string|number",
-  pin = "string", inherit = "boolean",
-}
-M.OPTIONS = OPTIONS
 
 -- ---- what is asked ------------------------------------------------------------------------------------
 
@@ -51,9 +45,6 @@ local function check_limits(spec)
   local limits = { interval = seconds(spec, "interval", 1), duration = seconds(spec, "duration"),
     delay = seconds(spec, "delay"), count = spec.count }
   if limits.interval < SHORTEST then explain.misuse("pmc.monitor: an interval must be at least 1 ms", 3) end
-  if spec.count and (spec.count < 1 or spec.count % 1 ~= 0) then
-    explain.misuse("pmc.monitor: count must be a whole number from 1", 3)
-  end
   return limits
 end
 
@@ -68,8 +59,6 @@ end
 
 local function declared(spec)
   local metrics = spec.metrics or not spec.events and { "ipc" } or nil
-  local why = spec.target and require("pmclua.counting.asked").target_problem(spec.target)
-  if why then explain.misuse("pmc.monitor: " .. why, 3) end
   local declaration, mistakes = require("pmclua.counting.asked").check(
     { events = spec.events or default_events(spec), metrics = metrics }, interval.reserved)
   if #mistakes > 0 then explain.misuse("pmc.monitor: " .. table.concat(mistakes, "\n  "), 3) end
@@ -137,12 +126,11 @@ end
 ---   delay: of counting, after the start; inherit: false: without threads and children that are started
 ---@return pmclua.Monitor
 function M.new(spec)
-  check.options("pmc.monitor", spec, OPTIONS)
   local self = setmetatable({ limits = check_limits(spec), index = 0 }, Monitor)
   local inner = command_of(spec.command)
   self.target = spec.target or not inner and require("pmclua.counting.target").system() or nil
   local declaration = declared(spec)
-  if self.target then self.target:check() end
+  if self.target then require("pmclua.counting.target").check(self.target) end
   if inner then hold(self, inner, spec) end
   local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil,
     spec.inherit)
@@ -350,7 +338,6 @@ function Monitor:close()
   if self.held then self.held:close() end
 end
 
-Monitor.__index = Monitor
 Monitor.__call = function(self) return self:next() end
 Monitor.__tostring = function(self) return "monitor of " .. self.target.name end
 

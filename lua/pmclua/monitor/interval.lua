@@ -15,7 +15,8 @@ local text = require "pmclua.base.text"
 ---@field partial boolean it ended before its time
 ---@field part? integer|string the part of the target that it is of
 ---@field [string] number? an event's count in its unit (estimated where scaled), or a metric's value
-local Interval = {}
+local Interval = require("pmclua.public.class").new("counting", "interval")
+local methods = Interval.__index
 
 -- Per object: its monitor and its counts; kept out of the fields that an event may be called.
 local MONITOR, COUNTS = {}, {}
@@ -106,19 +107,18 @@ end
 ---@param name string
 ---@return string?
 function M.reserved(name)
-  local is_own = Interval[name] or OWN[name] or name == "raw"
+  local is_own = rawget(Interval, name) or OWN[name] or name == "raw"
   return is_own and "intervals have a field of that name" or nil
 end
 
-local meta = {
-  __index = function(self, name)
-    if Interval[name] then return Interval[name] end
-    if OWN[name] then return nil end
-    if name == "raw" then return rawget(self, COUNTS).raw end
-    return (value_of(self, column_of(self, name, 2)))
-  end,
-  __newindex = function() explain.misuse("counts are read-only", 3) end,
-}
+function Interval:__index(name)
+  if rawget(Interval, name) then return methods[name] end
+  if OWN[name] then return nil end
+  if name == "raw" then return rawget(self, COUNTS).raw end
+  return (value_of(self, column_of(self, name, 2)))
+end
+
+function Interval.__newindex() explain.misuse("counts are read-only", 3) end
 
 --- An interval of a monitor.
 ---@param monitor pmclua.Monitor
@@ -128,7 +128,7 @@ local meta = {
 function M.new(monitor, counts, facts)
   local self = { [MONITOR] = monitor, [COUNTS] = counts }
   for name, value in pairs(facts) do self[name] = value end
-  return setmetatable(self, meta)
+  return setmetatable(self, Interval)
 end
 
 return M

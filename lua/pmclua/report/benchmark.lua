@@ -6,6 +6,7 @@
 -- time is not known, cpu_time, which the format demands, repeats real_time.
 
 local json = require "pmclua.base.json"
+local read_cell = require("pmclua.result.cell").read
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local times = require "pmclua.report.times"
@@ -53,7 +54,7 @@ end
 -- A function that gives a value of each repetition of the block that times are of: of the same block in
 -- its order, else looked up.
 local function by_row(cell, name, block)
-  local found = cell:found(name)
+  local found = read_cell(cell, name)
   if found.block == block then
     local value_of_row = values_of_rows(found)
     return function(row) return value_of_row[row] end, found.list

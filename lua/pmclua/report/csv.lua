@@ -5,6 +5,7 @@
 -- spreadsheet, and none holds a control character.
 
 local json = require "pmclua.base.json"
+local read_cell = require("pmclua.result.cell").read
 local lists = require "pmclua.base.lists"
 local pieces = require "pmclua.base.pieces"
 local text = require "pmclua.base.text"
@@ -166,7 +167,7 @@ local function add_summary(lines, result, cell, name)
     lines:add(start .. lines.separator .. lines:join({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
     return
   end
-  add_records(lines, start, cell, cell:found(name), event, summary)
+  add_records(lines, start, cell, read_cell(cell, name), event, summary)
 end
 
 --- Writes the result as CSV, in pieces.

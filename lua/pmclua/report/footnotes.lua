@@ -71,12 +71,12 @@ end
 --- How much of the spread of a quantity is between layouts and how much between runs, as a footnote:
 --- "cycles: layout 3.1 %, run 0.4 %"; of several cells from the least to the most.
 ---@param cells pmclua.Cell[]
----@param name string
+---@param name? string
 ---@return string? nil where layouts were not drawn, or nothing varies
 function M.layouts(cells, name)
   local layout, run, title, varies, what = {}, {}, nil, false, "layout"
   for _, cell in ipairs(cells) do
-    local found = cell:components(name)
+    local found = name and cell:components(name)
     if found and found.between_share then
       layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
       local drawn = cell.result.header.layouts

@@ -5,6 +5,7 @@
 
 local ending = require "pmclua.result.ending"
 local json = require "pmclua.base.json"
+local read_cell = require("pmclua.result.cell").read
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 
@@ -63,7 +64,7 @@ local function components_entry(cell, name)
 end
 
 local function summary_entry(cell, name)
-  local summary, found = cell:summary(name), cell:found(name)
+  local summary, found = cell:summary(name), read_cell(cell, name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
     missing = summary.missing, exact = summary.exact, outliers = summary.outliers,

@@ -8,6 +8,7 @@ local data = require "pmclua.report.regions_data"
 local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
 local lists = require "pmclua.base.lists"
+local region_calls = require "pmclua.result.calls"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -67,7 +68,7 @@ end
 
 local function rows_of(result, region)
   local rows = {}
-  for _, about in ipairs(result:names()) do
+  for _, about in ipairs(region_calls.names(result.events)) do
     rows[#rows + 1] = row_of(region, about)
     local whole, own = region:values(about.field), region:values(about.field, true)
     local has_callees = whole.sum and own.sum and #result > 1 and own.sum < whole.sum
@@ -104,7 +105,7 @@ local NO_DURATIONS = "%s without numbers: "
 
 -- Beside calls whose durations are not known either, only why.
 local function form_of(region, said)
-  local why = said[1] == "switching" and region:why_not "duration"
+  local why = said[1] == "switching" and region_calls.why_not(region, "duration")
   if why then return NO_DURATIONS .. why:gsub("%%", "%%%%") end
   return region.is_pair and PAIR_SAID[said[1]] or said[2]
 end
@@ -137,8 +138,10 @@ end
 
 --- What of a region's numbers is the cost of probing, by what of them it changes.
 local function probing_note(result, region)
-  if region:is_switching() then return "the cost of probing is in these durations, and never taken off" end
-  local parts = lists.map(result:names(), function(about)
+  if region_calls.is_switching(region) then
+    return "the cost of probing is in these durations, and never taken off"
+  end
+  local parts = lists.map(region_calls.names(result.events), function(about)
     local values = region:values(about.field)
     local has_cost = values.probing and values.probing ~= 0 and about.field ~= "duration"
     if not has_cost then return nil end
@@ -251,7 +254,7 @@ local function thread_grid(result, region)
     if a.calls ~= b.calls then return a.calls > b.calls end
     return a.tid < b.tid
   end)
-  local abouts = lists.where(result:names(), function(about)
+  local abouts = lists.where(region_calls.names(result.events), function(about)
     return about.field ~= "cpu_time" and region:values(about.field).sum
   end)
   local columns = lists.append({ { name = "thread", align = "right" }, { name = "name" },
@@ -293,7 +296,7 @@ local function put_region(lines, result, region, terminal)
   end
   put_notes(lines, region_notes(result, region), width)
   if terminal.histogram and region.calls ~= 0 then
-    lists.append(lines, histogram.lines(region, result:named(terminal.histogram), width))
+    lists.append(lines, histogram.lines(region, region_calls.named(result.events, terminal.histogram), width))
   end
 end
 

@@ -1,6 +1,6 @@
 --- regions_data.lua: the calls of regions for programs: JSON, and CSV of single calls.
 
-local calls_of_regions = require "pmclua.result.calls"
+local region_calls = require "pmclua.result.calls"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -26,8 +26,8 @@ end
 
 local function json_region(result, region)
   local out = { name = region.name, notes = region.notes, events = {}, itself = {} }
-  for _, name in ipairs(calls_of_regions.FACTS) do out[name] = region[name] end
-  for _, about in ipairs(result:names()) do
+  for _, name in ipairs(region_calls.FACTS) do out[name] = region[name] end
+  for _, about in ipairs(region_calls.names(result.events)) do
     out.events[about.field] = json_values(region, about)
     out.itself[about.field] = json_values(region, about, true)
   end
@@ -72,8 +72,8 @@ end
 local function known_fields(result, names)
   local known = {}
   for i, region in ipairs(result) do
-    known[i] = { level = not region:is_switching() }
-    for k = 5, #names do known[i][k] = not region:why_not(names[k]) end
+    known[i] = { level = not region_calls.is_switching(region) }
+    for k = 5, #names do known[i][k] = not region_calls.why_not(region, names[k]) end
   end
   return known
 end

@@ -50,8 +50,8 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field moved number returns that may be of another call, as stacks were copied
 ---@field switching number of the calls: in processes whose stacks move between threads, or take turns on one
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
-local RegionCalls = {}
-RegionCalls.__index = RegionCalls
+local RegionCalls = require("pmclua.public.class").new("measuring", "region",
+  "calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted unseen")
 
 --- What became of a region's entries, in the order of reports.
 M.FACTS = regions.FACTS
@@ -132,9 +132,10 @@ local function why_not_theirs(self, run, column, is_self)
 end
 
 --- Whether the region's calls are in no known order of callers and callees.
+---@param calls pmclua.RegionCalls
 ---@return boolean
-function RegionCalls:is_switching()
-  return lists.any(self.runs, function(run) return (found_in(self, run).switching or 0) ~= 0 end)
+function M.is_switching(calls)
+  return lists.any(calls.runs, function(run) return (found_in(calls, run).switching or 0) ~= 0 end)
 end
 
 -- Durations alone are of calls: their sum would count those within others twice.
@@ -216,7 +217,7 @@ function RegionCalls:values(name, is_self)
   local found, spread = found_in(self, run), spread_of(self, run, column, is_self)
   if found.switching and found.switching ~= 0 then return durations(spread) end
   local values = { n = spread.n, min = spread.min, max = spread.max }
-  local sums = is_self and self:self_sums(run) or found.outermost
+  local sums = is_self and M.self_sums(self, run) or found.outermost
   local calls = found.calls - (is_self and 0 or found.nested)
   add_sum(values, event, sums, column, calls)
   if not values.sum then return values end
@@ -232,11 +233,14 @@ function RegionCalls:values(name, is_self)
 end
 
 --- The sums over all calls by themselves, partial ones too.
-function RegionCalls:self_sums(run)
+---@param calls pmclua.RegionCalls
+---@param run table
+---@return number[]
+function M.self_sums(calls, run)
   local sums = {}
   for column = 1, run.regions.width do
     sums[column] = 0
-    for _, thread in ipairs(found_in(self, run).threads) do
+    for _, thread in ipairs(found_in(calls, run).threads) do
       sums[column] = sums[column] + regions.signed(thread.self[column])
     end
   end
@@ -249,7 +253,7 @@ end
 ---@return number?
 function RegionCalls:of_thread(thread, name)
   local run, column = column_of(self, name)
-  if not run or self:is_switching() then return nil end
+  if not run or M.is_switching(self) then return nil end
   local own = lists.find(found_in(self, run).threads, function(other)
     return other.tid == thread.tid and other.pid == thread.pid
   end)
@@ -329,12 +333,12 @@ end
 ---@field count number calls
 
 --- Why the region's calls have no such value; nil where they may have one.
+---@param calls pmclua.RegionCalls
 ---@param name string
----@param is_self? boolean
 ---@return string?
-function RegionCalls:why_not(name, is_self)
-  local run, column = column_of(self, name)
-  return run and why_not_theirs(self, run, column, is_self)
+function M.why_not(calls, name)
+  local run, column = column_of(calls, name)
+  return run and why_not_theirs(calls, run, column)
 end
 
 --- All calls as a histogram: single values up to 127, then 64 bars to an octave.

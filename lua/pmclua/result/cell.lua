@@ -35,7 +35,8 @@ local M = {}
 ---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
 ---@field first_failure table? outcome, exit, signal and why of the first that failed
 ---@field [string] pmclua.Summary of an event or metric
-local Cell = {}
+local Cell = require("pmclua.public.class").new("results", "cell")
+local methods = Cell.__index
 
 local function kind_of(unit) return unit == "ns" and "time" or "count" end
 
@@ -77,30 +78,32 @@ function Cell:summary(name)
 end
 
 --- The values of an event or metric with where each comes from.
+---@param cell pmclua.Cell
 ---@param name string of an event or metric
 ---@return pmclua.Values
-function Cell:found(name)
-  local about, read = source_of(self, field_of(name))
-  if not about then names.unknown(self.result, name) end
+function M.read(cell, name)
+  local about, read = source_of(cell, field_of(name))
+  if not about then names.unknown(cell.result, name) end
   return read()
 end
 
 --- The values that a summary is of, in the order of measuring.
 ---@param name string of an event or metric
 ---@return number[]
-function Cell:values(name) return self:found(name).list end
+function Cell:values(name) return M.read(self, name).list end
 
 --- The values that a summary is of, by the block (repetition) that each was measured in.
 ---@param name string of an event or metric
 ---@return table<integer, number>
 function Cell:values_by_block(name)
-  return values.by_block(self:found(name))
+  return values.by_block(M.read(self, name))
 end
 
 --- What the slope of an event or metric of a fitted cell is computed from.
+---@param cell pmclua.Cell
 ---@param name string
 ---@return pmclua.Estimate
-function Cell:estimate(name) return values.estimate(self:found(name)) end
+function M.estimate(cell, name) return values.estimate(M.read(cell, name)) end
 
 --- How much of the spread of an event or metric is between drawn processes or layouts, and how much between runs of
 --- one.
@@ -109,7 +112,7 @@ function Cell:estimate(name) return values.estimate(self:found(name)) end
 ---  drawn, or where there are too few values
 ---@return string? reason
 function Cell:components(name)
-  local groups = clusters.of(self) and clusters.groups(self, self:found(name))
+  local groups = clusters.of(self) and clusters.groups(self, M.read(self, name))
   if not groups then return nil, "neither processes nor layouts were drawn" end
   return require("pmclua.stats").components(groups)
 end
@@ -144,8 +147,8 @@ end
 local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
   first_failure = true, first_rejected = true }
 
-local function cell_index(cell, name)
-  if Cell[name] then return Cell[name] end
+function Cell.__index(cell, name)
+  if rawget(Cell, name) then return methods[name] end
   if FIELDS[name] then return nil end
   local level = rawget(cell, "levels")[name]
   if level ~= nil then return level end
@@ -174,23 +177,18 @@ function Cell:label()
   return table.concat(lists.joined { { self.workload }, levels, M.parts(self) }, ", ")
 end
 
--- What lua/REFERENCE.md, "Results", says that a cell has.
-local DOCUMENTED = { "workload", "repetitions", "failed", "region", "thread", "cpu", "summary", "label",
-  "values", "values_by_block", "components", "clusters", "iterations" }
+local own_fields = Cell.__fields
 
-local function fields_of(cell)
-  return lists.joined { DOCUMENTED, lists.column(cell.result.header.factors, 1),
+function Cell.__fields(cell)
+  return lists.joined { own_fields(), lists.column(cell.result.header.factors, 1),
     lists.keys(cell.result.event_by_field), lists.keys(cell.result.metric_by_name) }
 end
 
-local cell_meta = {
-  __fields = fields_of, __fields_are_all = true,
-  __index = cell_index,
-  __newindex = function(cell, key)
-    explain.misuse(("a cell is for reading: %s of %s cannot be set"):format(tostring(key), cell:label()), 2)
-  end,
-  __tostring = function(cell) return cell:label() end,
-}
+function Cell:__tostring() return self:label() end
+
+function Cell:__newindex(key)
+  explain.misuse(("a cell is for reading: %s of %s cannot be set"):format(tostring(key), self:label()), 2)
+end
 
 local function count_repetitions(data)
   local most = 0
@@ -213,7 +211,7 @@ function M.new(result, part)
     region = part.region, thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
     failed = lists.copy(data.failed), exits = data.exits, first_failure = data.first_failure,
-    first_rejected = data.first_rejected }, cell_meta)
+    first_rejected = data.first_rejected }, Cell)
 end
 
 --- The same cell as one of another view of its result, whose metrics it then has.
@@ -223,7 +221,7 @@ end
 function M.adopt(cell, result)
   local mine = lists.copy(cell)
   mine.result, mine.summaries, mine.lines = result, {}, {}
-  return setmetatable(mine, cell_meta)
+  return setmetatable(mine, Cell)
 end
 
 return M

@@ -31,8 +31,7 @@ local M = {}
 ---@field missing integer repetitions without a partner
 ---@field profiles table[] all of them: A's, then B's
 ---@field incomplete? string why nothing is concluded from them
-local CodeResult = require("pmclua.base.methods").extend({}, "pmclua.CodeResult")
-CodeResult.__index = CodeResult
+local CodeResult = require("pmclua.public.class").new("measuring", "where", "baseline b groups incomplete")
 CodeResult.__tostring = function(self) return self:report() end
 
 local function event_of(result, asked)

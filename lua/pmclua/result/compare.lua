@@ -4,7 +4,6 @@
 -- files, entries of regions) is compared unpaired. The verdicts on the primary quantity, in all cells, hold together,
 -- and so do those on all others (verdict.together).
 
-local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local complete = require "pmclua.result.complete"
@@ -15,6 +14,8 @@ local verdict = require "pmclua.verdict"
 local names = require "pmclua.result.names"
 local values = require "pmclua.result.values"
 local cell_key = require "pmclua.result.cell_key"
+local estimate = require("pmclua.result.cell").estimate
+local read_cell = require("pmclua.result.cell").read
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
@@ -50,8 +51,7 @@ local M = {}
 ---@field others integer verdicts on the others, which hold together
 ---@field level number
 
-local Comparison = require("pmclua.base.methods").extend({}, "pmclua.Comparison")
-Comparison.__index = Comparison
+local Comparison = require("pmclua.public.class").new("results", "comparison", "primary")
 
 function Comparison:__tostring() return self:report() end
 
@@ -123,7 +123,6 @@ function M.pairs(result, baseline) return find_pairs(result, partial_cell(result
 
 local function chosen_names(result, asked)
   if not asked then return names.quantities(result) end
-  check.list("compare: names", asked, 4)
   return lists.map(type(asked) == "string" and { asked } or asked, function(name)
     local field = tostring(name):gsub("-", "_")
     names.check(result, field)
@@ -140,7 +139,7 @@ local function margins_of(result, spec)
 end
 
 local function unpaired_values(pair, name, are_simulated)
-  local ours, theirs = pair.cell:found(name), pair.baseline:found(name)
+  local ours, theirs = read_cell(pair.cell, name), read_cell(pair.baseline, name)
   pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
   if are_simulated then return ours.list, theirs.list end
   return clusters.means(pair.cell, ours), clusters.means(pair.baseline, theirs)
@@ -167,7 +166,7 @@ local function conclusion_of(pair, name, asked)
   return function(level)
     local at_level = setmetatable({ level = level }, { __index = asked })
     if are_fitted then
-      return fits.compare(pair.cell:estimate(name), pair.baseline:estimate(name), at_level)
+      return fits.compare(estimate(pair.cell, name), estimate(pair.baseline, name), at_level)
     end
     local found, why = verdict.compare(ours, theirs, at_level)
     if found then found.reason = clusters.reason(pair.cell, found.reason) end
@@ -227,7 +226,7 @@ function M.new(result, options)
   local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
   -- A run that stopped by looking has a level of its own.
-  local level = check.level(options.level, result.header.level or verdict.DEFAULT_LEVEL)
+  local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local shared = { primary = primary, level = level, margin = margins_of(result, options.margin),
     floor = options.floor }
   local families = { [true] = { rows = {}, tests = {} }, [false] = { rows = {}, tests = {} } }

@@ -46,7 +46,8 @@ end
 ---@return string?
 function M.of_pair(pair, name)
   for _, cell in ipairs { pair.cell, pair.baseline } do
-    local events, found = values.events_needed(cell.result, { needs = { name } }), cell:found(name)
+    local events = values.events_needed(cell.result, { needs = { name } })
+    local found = require("pmclua.result.cell").read(cell, name)
     local why = M.why_cpus(cell.result.remarks, events) or found.launcher and found.why
       or M.why_few(found.missing, #found.list + found.missing)
     if why then return why end

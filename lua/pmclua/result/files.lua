@@ -2,7 +2,6 @@
 --
 -- Invariant: a result that was loaded is what the run had; what a file lacks stands in its problems.
 
-local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
 local lists = require "pmclua.base.lists"
@@ -23,7 +22,7 @@ end
 local function load_one(path)
   local stored = store.open(path)
   local result = new_result(stored.header, path)
-  stored.each(function(record) result:add(record) end, true)
+  stored.each(function(record) results.add(result, record) end, true)
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.remarks = { unpack(stored.remarks) }
   result.header.hosts = result.header.hosts or hosts.several(stored.hosts)
@@ -72,26 +71,17 @@ local function load_several(paths, by)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
-  local function take(record) result:add(record) end
+  local function take(record) results.add(result, record) end
   result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take)
   return result
 end
 
-local GROUPINGS = { file = true, rank = true, host = true }
-
 local function check_paths(paths, what)
   local seen = {}
-  check.list(what, lists.without(paths, "by"))
-  for i, path in ipairs(paths) do
-    if type(path) ~= "string" then
-      explain.misuse(("%s takes paths; number %d is a %s"):format(what, i, type(path)), 3)
-    end
+  for _, path in ipairs(paths) do
     -- The same repetitions twice would pass for twice as many.
     if seen[path] then explain.misuse(("%s: %s is given twice"):format(what, text.safe(path)), 3) end
     seen[path] = true
-  end
-  if paths.by ~= nil and not GROUPINGS[paths.by] then
-    explain.misuse(('%s: by must be "file", "rank" or "host", not %s'):format(what, tostring(paths.by)), 3)
   end
   return paths
 end
@@ -119,9 +109,7 @@ end
 ---@return integer records written
 function M.merge(paths, output)
   check_paths(paths, "merge")
-  if #paths < 2 or type(output) ~= "string" then
-    explain.misuse("merge takes at least two paths to read, and one to write", 2)
-  end
+  if #paths < 2 then explain.misuse("pmc.stored.merge takes at least two paths to read", 2) end
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, paths.by)
   header.merged, header.started = { unpack(paths) }, headers[1].started

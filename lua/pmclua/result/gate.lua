@@ -6,7 +6,6 @@
 -- limits are judged at levels that hold together (verdict.together), so that more cells do not make more false alarms.
 
 local check = require "pmclua.verdict.check"
-local checking = require "pmclua.base.arguments"
 local ending_of = require("pmclua.result.ending").of
 local explain = require "pmclua.explain"
 local hosts = require "pmclua.result.hosts"
@@ -27,8 +26,7 @@ local M = {}
 ---@field result pmclua.Result that was checked
 ---@field baselines pmclua.Result[] stored ones
 ---@field remarks string[] by what simulated counts of a baseline could differ
-local Gate = require("pmclua.base.methods").extend({}, "pmclua.Gate")
-Gate.__index = Gate
+local Gate = require("pmclua.public.class").new("results", "gate")
 
 ---@class pmclua.GateRow: pmclua.GateResult
 ---@field cell string
@@ -57,7 +55,6 @@ end
 
 local function parsed_limits(list)
   local limits = {}
-  checking.list("gate: limits", list, 4, checking.spelled.condition)
   for i, source in ipairs(type(list) == "string" and { list } or list) do
     local limit, problem = metric.limit(source)
     if not limit then explain.misuse(("limit '%s': %s"):format(tostring(source), problem.message), 4) end

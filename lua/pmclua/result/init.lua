@@ -5,8 +5,6 @@
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
 -- compare, merge, files, save, gate, warnings.
 
-local check = require "pmclua.base.arguments"
-local check_options = check.options
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local columns = require "pmclua.result.columns"
@@ -32,14 +30,33 @@ local M = {}
 ---@field path string? of the stored file
 ---@field profiled table<integer, table[]> profiles of cells, by number: result/profiles.lua
 ---@field is_chosen boolean? cells were left out on purpose
-local Result = require("pmclua.base.methods").extend({}, "pmclua.Result")
-function Result.__index(result, key)
-  local ended = ending.read(result, key)
+local Result = require("pmclua.public.class").new("results", "result",
+  "cell_list problem path signal remarks expectations waits cut_off is_chosen profiled element status ended")
+local methods = Result.__index
+
+function Result:__index(name)
+  local ended = ending.read(self, name)
   if ended ~= nil then return ended end
-  return Result[key]
+  return methods[name]
 end
 
-Result.__class = Result
+-- The columns of a cell, or of one region, thread, CPU or interval of it, of which a record says which.
+local function part_of(result, number, record)
+  local plain = not record or not cell_key.is_part(record)
+  local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
+    tostring(record.thread), tostring(record.cpu), tostring(record.interval))
+  local part = result.part_by_key[key]
+  if part then return part end
+  local workload = result.workload_by_name[result.header.cells[number].workload]
+  part = { number = number, columns = columns.new(workload.kind == "command") }
+  if not plain then
+    part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
+    part.interval = record.interval
+  end
+  result.part_by_key[key] = part
+  result.parts[#result.parts + 1] = part
+  return part
+end
 
 --- An empty result.
 ---@param header table store/README.md, "The header"
@@ -50,46 +67,27 @@ function M.new(header)
     workload_by_name = {}, pass_events = {}, status = "running", problems = {} }, Result)
   names.read(result)
   for index, event in ipairs(result.events) do result.most[index] = reading.most_per_ns(event) end
-  result:clear()
+  M.clear(result)
   return result
 end
 
 --- Drops every record.
-function Result:clear()
-  self.parts, self.part_by_key, self.cell_list = {}, {}, nil
-  self.profiled = {}
-  for number in ipairs(self.header.cells) do self:part(number) end
-end
-
---- The columns of a cell, or of one region, thread, CPU or interval of it.
----@param number integer of the cell
----@param record? table that says which region, thread, CPU or interval
----@return table part
-function Result:part(number, record)
-  local plain = not record or not cell_key.is_part(record)
-  local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
-    tostring(record.thread), tostring(record.cpu), tostring(record.interval))
-  local part = self.part_by_key[key]
-  if part then return part end
-  local workload = self.workload_by_name[self.header.cells[number].workload]
-  part = { number = number, columns = columns.new(workload.kind == "command") }
-  if not plain then
-    part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
-    part.interval = record.interval
-  end
-  self.part_by_key[key] = part
-  self.parts[#self.parts + 1] = part
-  return part
+---@param result pmclua.Result
+function M.clear(result)
+  result.parts, result.part_by_key, result.cell_list = {}, {}, nil
+  result.profiled = {}
+  for number in ipairs(result.header.cells) do part_of(result, number) end
 end
 
 --- Takes a record of the plan.
+---@param result pmclua.Result
 ---@param record table store/README.md, "The record"
-function Result:add(record)
-  local part = self:part(record.cell, record)
-  columns.add(part.columns, record, self.pass_events[record.pass], self.tools, self.most,
-    self.header.on_failure == "keep")
-  if record.profiles then require("pmclua.result.profiles").add(self, record) end
-  self.cell_list = nil
+function M.add(result, record)
+  local part = part_of(result, record.cell, record)
+  columns.add(part.columns, record, result.pass_events[record.pass], result.tools, result.most,
+    result.header.on_failure == "keep")
+  if record.profiles then require("pmclua.result.profiles").add(result, record) end
+  result.cell_list = nil
 end
 
 -- In the order of the plan, regions after their cell. A cell of which only regions were recorded is
@@ -148,7 +146,6 @@ function Result:where(conditions)
   if conditions == nil or type(conditions) == "string" then
     return require("pmclua.result.code").new(self, conditions)
   end
-  if type(conditions) ~= "table" then explain.misuse("where takes conditions: { n = 512 }", 2) end
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.text_of(conditions), 2) end
   -- No choice leaves out the controls.
@@ -160,7 +157,6 @@ end
 
 local function add_metrics(result, metrics)
   result.metrics, result.metric_by_name = lists.copy(result.metrics), lists.copy(result.metric_by_name)
-  check.list("with: metrics", metrics, 3, check.spelled.labelled)
   for _, source in ipairs(type(metrics) == "string" and { metrics } or metrics) do
     local ok, problem = pcall(names.add_metric, result, source)
     if not ok then explain.misuse(problem, 3) end
@@ -172,18 +168,11 @@ local function change_header(result, key, value)
   result.header = setmetatable({ [key] = value }, { __index = result.header })
 end
 
-local CHANGES = { metrics = true, baseline = true, primary = true }
-
 --- The result with more metrics (or others of the same name), another baseline or primary quantity.
 ---@param changes { metrics: string|string[]|nil, baseline: string|table|nil, primary: string? } baseline: a
 ---  workload's name, "n=256", or a partial cell
 ---@return pmclua.Result
 function Result:with(changes)
-  for key in pairs(changes) do
-    if not CHANGES[key] then
-      explain.misuse(("with takes metrics, baseline and primary, not '%s'"):format(tostring(key)), 2)
-    end
-  end
   local result, baseline = view(self, self:list(true)), changes.baseline
   if changes.metrics then add_metrics(result, changes.metrics) end
   if type(baseline) == "string" then baseline = select_cells.cell(baseline) end
@@ -212,18 +201,12 @@ function Result:values(name, conditions)
   return list[1]:values(name)
 end
 
-local COMPARE = { baseline = "string|table", names = "table|string", margin = "", level = "",
-  floor = "number" }
-local GATE = { limits = "table|string", baseline = "string|table", against = "string|table",
-  any_host = "boolean", any_cpu = "boolean", any_arguments = "boolean", run_spread = "number|string" }
-
 --- Compares cells with their baseline: each event and metric, paired by block.
 ---@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
 ---  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
 ---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
 ---@return pmclua.Comparison
 function Result:compare(options)
-  check_options("compare", options or {}, COMPARE, 2)
   return require("pmclua.result.compare").new(self, options or {})
 end
 
@@ -232,7 +215,6 @@ end
 ---  result, a stored one's path, or a list of these), against (a cell of this result), any_host, any_cpu
 ---@return pmclua.Gate state: "pass", "fail", "undecided" or "uncountable"; results; prints as what did not hold
 function Result:gate(options)
-  check_options("gate", options or {}, GATE, 2)
   return require("pmclua.result.gate").check(self, options or {})
 end
 
@@ -249,15 +231,10 @@ function Result:warnings() return require("pmclua.result.warnings").of(self) end
 ---@param path string raises an error object where it is there already or cannot be written
 ---@return pmclua.Result result itself
 function Result:store(path)
-  if type(path) ~= "string" then explain.misuse("store takes the path of a new file", 2) end
   require("pmclua.result.save").write(self, path)
   return self
 end
 
 function Result:__tostring() return self:report() end
-
---- Ends taking records.
----@param status "complete"|"interrupted"
-function Result:finish(status) self.status = status end
 
 return M

@@ -31,8 +31,8 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---@field interrupted? integer the signal that ended it
 ---@field skipped pmclua.Problem[] why functions that a pattern means were left out
 ---@field subtracted? boolean numbers of calls are without what probing costs
-local RegionResult = require("pmclua.base.methods").extend({}, "pmclua.RegionResult")
-RegionResult.__index = RegionResult
+local RegionResult = require("pmclua.public.class").new("measuring", "regions",
+  "observed interrupted cost_unknown subtracted dropped unseen left")
 
 -- What a run counted in all, by column of a call; and the share of its time that it was on the PMU.
 local function add_whole(run, wall_ns)
@@ -60,7 +60,7 @@ local function region_of(about, runs, index)
   local is_known = runs[1].ran > 0 and not fields.unseen
   for _, name in ipairs(is_known and calls.FACTS or {}) do fields[name] = found[name] end
   local its_calls = calls.new(fields)
-  if its_calls:is_switching() then its_calls.nested, its_calls.unsure = nil, nil end
+  if calls.is_switching(its_calls) then its_calls.nested, its_calls.unsure = nil, nil end
   return its_calls
 end
 
@@ -88,9 +88,10 @@ end
 
 --- Takes what probing costs off numbers of calls and their histograms, from now on; single calls stay as they were
 --- counted, and so do regions whose cost is not known.
-function RegionResult:subtract()
-  self.subtracted = true
-  for _, region in ipairs(self) do region.subtracted, region.sorted = true, {} end
+---@param result pmclua.RegionResult
+function M.subtract(result)
+  result.subtracted = true
+  for _, region in ipairs(result) do region.subtracted, region.sorted = true, {} end
 end
 
 --- What all probes of the first run cost it; nil where that is not known.
@@ -113,15 +114,6 @@ function RegionResult:region(name)
   local names = lists.column(self, "name")
   explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end
-
---- All that its regions have values of, in the order of reports.
----@return pmclua.RegionName[]
-function RegionResult:names() return calls.names(self.events) end
-
---- The one of that name; raises where there is none.
----@param name string
----@return pmclua.RegionName
-function RegionResult:named(name) return calls.named(self.events, name) end
 
 function RegionResult:__tostring() return self:report() end
 

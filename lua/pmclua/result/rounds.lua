@@ -108,7 +108,7 @@ function M.join(rounds)
     for _, record in ipairs(round.records) do
       local mine = places and moved_record(record, places, pass, order) or record
       highest = math.max(highest, mine.order)
-      joined:add(mine)
+      results.add(joined, mine)
     end
     order = highest
   end

@@ -130,7 +130,7 @@ function M.resolution(region, run, column, is_self)
   local facts = run.regions[region.index]
   if not M.is_taken_off(region, run) or facts.calls == 0 then return -1 end
   local calls = facts.calls - (is_self and 0 or facts.nested)
-  local sums = is_self and region:self_sums(run) or facts.outermost
+  local sums = is_self and require("pmclua.result.calls").self_sums(region, run) or facts.outermost
   local spread = spread_of_sum(run, signed(sums[column + run.regions.costs_from]), column)
   return spread > 0 and SURE * spread / calls or -1
 end

@@ -14,17 +14,9 @@ local M = { folder = store.folder, list = store.list, latest = store.latest }
 ---  "12h", "30d": only what was not written to for so long goes. With both, what both say
 ---@return pmclua.store.Entry[] removed
 function M.prune(options)
-  options = options or {}
   local keep = options.keep
   local age = options.older_than and require("pmclua.base.units").seconds(options.older_than)
-  if keep == nil and options.older_than == nil then explain.misuse("prune needs keep or older_than", 2) end
-  if keep ~= nil and not (type(keep) == "number" and keep >= 0 and keep % 1 == 0) then
-    explain.misuse("prune: keep is a whole number, not " .. tostring(keep), 2)
-  end
-  if options.older_than and not age then
-    local said = "prune: '%s' is not a time: write \"30d\" or \"12h\""
-    explain.misuse(said:format(tostring(options.older_than)), 2)
-  end
+  if not (keep or age) then explain.misuse "pmc.stored.prune needs keep or older_than" end
   return store.prune { keep = keep, older_than = age }
 end
 

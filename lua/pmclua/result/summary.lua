@@ -101,21 +101,26 @@ end
 -- Where a summary has its numbers, which scripts read and do not change.
 local NUMBERS, READ = {}, {}
 
-local Summary = {}
+local Summary = require("pmclua.public.class").new("results", "summary",
+  "why median low high coverage reason min max q1 q3 mad ran fit is_sampled")
+local fields = Summary.__index
 
-function Summary.__index(summary, key)
-  if key == "values" then return rawget(summary, READ)().list end
-  local value = rawget(summary, NUMBERS)[key]
+function Summary:__index(name)
+  if name == "values" then return rawget(self, READ)().list end
+  local value = rawget(self, NUMBERS)[name]
+  if value == nil then return fields[name] end
   return type(value) == "table" and lists.deep_copy(value) or value
 end
 
-function Summary.__newindex(summary, key)
-  explain.misuse(("a summary is for reading: %s of %s cannot be set"):format(tostring(key), summary.name), 2)
+function Summary:__newindex(name)
+  explain.misuse(("a summary is for reading: %s of %s cannot be set"):format(tostring(name), self.name), 2)
 end
 
---- For the prompt: the names of what it has.
-function Summary.__fields(summary) return lists.keys(rawget(summary, NUMBERS)) end
-Summary.__fields_are_all = true
+function Summary:__tostring()
+  local shown = require("pmclua.base.text").value
+  if self.median == nil then return ("%s: %s"):format(self.title, self.why or self.status) end
+  return ("%s: %s (%s)"):format(self.title, shown(self.median, self.unit), self.quality)
+end
 
 -- The numbers of a summary, exact where they can be.
 local function describe(summary, values, cell)

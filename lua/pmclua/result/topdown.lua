@@ -29,8 +29,7 @@ local M = {}
 ---@field result pmclua.Result
 ---@field nodes pmclua.TopdownNode[] parents before children
 ---@field total { name: string, title: string }? the event that nodes are shares of, as far as it was counted
-local Topdown = require("pmclua.base.methods").extend({}, "pmclua.Topdown")
-Topdown.__index = Topdown
+local Topdown = require("pmclua.public.class").new("measuring", "topdown", "total rounds remarks")
 
 function Topdown:__tostring() return self:report() end
 
@@ -172,14 +171,6 @@ function Topdown:has_numbers(only)
 end
 
 -- ---- A against B -----------------------------------------------------------------------------------------
-
---- The total of a cell and its baseline as a ledger of the lowest nodes that were counted and of what the
---- children of others leave; each line has its `node`.
----@param pair { baseline: pmclua.Cell, cell: pmclua.Cell, paired: boolean }
----@return pmclua.Ledger? ledger nil: there is none
----@return { node: pmclua.TopdownNode, why: string }[]|string missing the nodes without a number; without a
----  ledger: why there is none
-function Topdown:ledger(pair) return nodes_of.ledger(self, pair) end
 
 --- Each cell against its baseline, by node. Nil and why where there is nothing to compare.
 ---@return pmclua.TopdownComparison[]?

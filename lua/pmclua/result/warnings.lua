@@ -55,7 +55,7 @@ end
 local function runs_of(cell, name)
   local _, first = next(cell.columns.passes)
   if not (first and (first.source or first.host)) then return nil end
-  local found = cell:found(name)
+  local found = require("pmclua.result.cell").read(cell, name)
   local block = found.block or {}
   local sources, hosts, by_run, runs = block.source or {}, block.host or {}, {}, {}
   for k, row in ipairs(found.rows) do

@@ -4,7 +4,6 @@
 -- Invariant: a line is never forced through the origin, where the overhead would leak into the slope;
 -- and points that lie on a line exactly give exactly that line, without rounding.
 
-local check_level = require("pmclua.base.arguments").level
 local average = require("pmclua.stats.mean").average
 local distribution = require "pmclua.stats.distribution"
 local order = require "pmclua.stats.order"
@@ -184,7 +183,7 @@ function M.bootstrap(x, y, options)
   options = options or {}
   local ok, reason = check(x, y)
   if not ok then return nil, reason end
-  local level, wanted = check_level(options.level, DEFAULT_LEVEL), options.resamples or RESAMPLES
+  local level, wanted = options.level or DEFAULT_LEVEL, options.resamples or RESAMPLES
   local a, b = exact_line(x, y)
   if a and #x > 2 then
     return { a = { low = a, high = a }, b = { low = b, high = b }, level = level, resamples = wanted }

@@ -3,7 +3,6 @@
 -- Invariant: an interval covers at least the level asked for, and says the level it has; where the
 -- values are too few for that, there is none and a reason, never a narrower one.
 
-local check_level = require("pmclua.base.arguments").level
 local order = require "pmclua.stats.order"
 local distribution = require "pmclua.stats.distribution"
 
@@ -40,7 +39,7 @@ end
 function M.median(values, level)
   local sorted, reason = order.sorted(values)
   if not sorted then return nil, reason end
-  return interval_of(sorted, check_level(level, DEFAULT_LEVEL))
+  return interval_of(sorted, level or DEFAULT_LEVEL)
 end
 
 ---@class pmclua.MedianInterval: pmclua.Interval
@@ -60,7 +59,7 @@ end
 function M.summary(values, level)
   local sorted, reason = order.sorted(values)
   if not sorted then return nil, reason end
-  local result = interval_of(sorted, check_level(level, DEFAULT_LEVEL))
+  local result = interval_of(sorted, level or DEFAULT_LEVEL)
   result.minimum, result.maximum = sorted[1], sorted[#sorted]
   result.q1, result.q3 = order.quantile_of(sorted, 0.25), order.quantile_of(sorted, 0.75)
   result.mad = order.mad_of(sorted)
@@ -118,7 +117,7 @@ end
 ---@param comparisons integer
 ---@return number
 function M.bonferroni(level, comparisons)
-  return 1 - (1 - check_level(level, DEFAULT_LEVEL)) / math.max(1, comparisons)
+  return 1 - (1 - (level or DEFAULT_LEVEL)) / math.max(1, comparisons)
 end
 
 return M

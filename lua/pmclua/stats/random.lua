@@ -11,10 +11,8 @@ local bit = require "bit"
 local bxor, rol, lshift, rshift, tobit = bit.bxor, bit.rol, bit.lshift, bit.rshift, bit.tobit
 
 local TWO32 = 2 ^ 32
-local LARGEST_SEED = 2 ^ 53
 
-local Random = {}
-Random.__index = Random
+local Random = require("pmclua.public.class").new("stats", "random")
 
 local M = {}
 
@@ -44,9 +42,6 @@ end
 ---@param stream? string a name, e.g. "order"
 ---@return pmclua.Random
 function M.new(seed, stream)
-  if type(seed) ~= "number" or seed < 0 or seed > LARGEST_SEED or seed % 1 ~= 0 then
-    error("a seed is a whole number from 0 to 2^53, not " .. tostring(seed), 2)
-  end
   local state = 0ULL + seed
   if stream then state = bxor(state, hash(stream)) end
   local golden = 0x9e3779b97f4a7c15ULL
@@ -80,9 +75,6 @@ end
 
 --- Every value is exactly as likely: draws beyond the last whole multiple of n are thrown away.
 function Random:integer(n)
-  if type(n) ~= "number" or n < 1 or n > TWO32 or n % 1 ~= 0 then
-    error("integer(n) takes a whole number from 1 to 2^32, not " .. tostring(n), 2)
-  end
   local limit = TWO32 - TWO32 % n
   local value
   repeat value = draw(self) until value < limit
@@ -92,7 +84,7 @@ end
 --- Fisher-Yates, in place.
 function Random:shuffle(list)
   for i = #list, 2, -1 do
-    local j = self:integer(i)
+    local j = Random.integer(self, i)
     list[i], list[j] = list[j], list[i]
   end
   return list
@@ -103,7 +95,7 @@ end
 function Random:normal()
   local u, v, s
   repeat
-    u, v = 2 * self:uniform() - 1, 2 * self:uniform() - 1
+    u, v = 2 * Random.uniform(self) - 1, 2 * Random.uniform(self) - 1
     s = u * u + v * v
   until s > 0 and s < 1
   return u * math.sqrt(-2 * math.log(s) / s)

@@ -3,7 +3,6 @@
 -- Invariant: only order and differences of values count, so that an outlier weighs no more than any
 -- other value on its side.
 
-local check_level = require("pmclua.base.arguments").level
 local order = require "pmclua.stats.order"
 local distribution = require "pmclua.stats.distribution"
 
@@ -187,7 +186,7 @@ end
 ---@return pmclua.Shift? result
 ---@return string? reason
 function M.hodges_lehmann(x, y, level)
-  level = check_level(level, 0.95)
+  level = level or 0.95
   local sx, sy = order.both(x, y)
   if not sx then return nil, sy end
   local k, coverage = shift_rank(#sx, #sy, level)

@@ -7,7 +7,6 @@
 -- interval covers 94 to 98 %, that of a ratio of two 95 to 99 %; resampled least squares cover 86 to 95 %,
 -- and err twice as far where some are disturbed.
 
-local check_level = require("pmclua.base.arguments").level
 local distribution = require "pmclua.stats.distribution"
 local line = require "pmclua.stats.fit"
 local order = require "pmclua.stats.order"
@@ -83,7 +82,7 @@ end
 function M.fit(x, y, level)
   local least, reason = line.line(x, y)
   if not least then return nil, reason end
-  local result = { level = check_level(level, DEFAULT_LEVEL), n = #x, r2 = least.r2, pattern = least.pattern,
+  local result = { level = level or DEFAULT_LEVEL, n = #x, r2 = least.r2, pattern = least.pattern,
     why = least.why, exact = least.pattern == "exact" and #x > 2 }
   if least.pattern == "exact" then
     result.slope, result.intercept = least.b, least.a
@@ -215,7 +214,7 @@ function M.bootstrap(list, compute, options)
   if wanted == 0 or #values < wanted / 2 then
     return nil, ("%d points are too few to be resampled"):format(least)
   end
-  local level = check_level(options.level, DEFAULT_LEVEL)
+  local level = options.level or DEFAULT_LEVEL
   if are_clusters then level = distribution.expanded_level(level, least, least - 1) end
   return order.middle_of(order.sorted(values), level)
 end

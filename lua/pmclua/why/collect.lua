@@ -4,7 +4,6 @@
 -- functions, then the first level of the vendor's tree, system calls, the tree's second level, and what
 -- Valgrind counts; and at least as many pairs as it takes to name anything.
 
-local checking = require "pmclua.base.arguments"
 local cycles = require "pmclua.why.cycles"
 local explain = require "pmclua.explain"
 local event = require "pmclua.event"
@@ -108,10 +107,6 @@ end
 
 -- ---- the experiment ----
 
-local OPTIONS = { repetitions = "number", budget = "number|string", seed = "number", pin = "string",
-  timeout = "", events = "string|table", store = "string|boolean", quiet = "boolean", warmup = "number",
-  simulate = "boolean", on_failure = "string", layout = "string", notes = "table" }
-
 local function seconds_of(value)
   if value == nil then return BUDGET_S end
   local seconds, why = units.seconds(value)
@@ -150,14 +145,15 @@ end
 
 -- Whether the vendor's tree can be counted, if not why; how many passes there are with so many of its levels.
 local function can_count_tree(workloads, options)
-  local declare, passes = require("pmclua.experiment").declare, {}
-  local asked = declare { workloads = workloads, events = { "cycles" }, metrics = cycles.metrics(1) }
-  asked:planned()
+  local experiments, passes = require "pmclua.experiment", {}
+  local asked = experiments.declare { workloads = workloads, events = { "cycles" },
+    metrics = cycles.metrics(1) }
+  experiments.planned(asked)
   local can, why = cycles.is_countable(asked)
   if not can then return false, why end
   for levels = 0, cycles.LEVELS do
-    passes[levels] = #declare({ workloads = workloads, events = counted_events(options),
-      metrics = cycles.metrics(levels) }):planned().passes
+    passes[levels] = #experiments.planned(experiments.declare { workloads = workloads,
+      events = counted_events(options), metrics = cycles.metrics(levels) }).passes
   end
   return true, nil, passes
 end
@@ -187,7 +183,6 @@ end
 ---@return pmclua.Why
 function M.why(a, b, options)
   options = options or {}
-  checking.options("why", options, OPTIONS, 2)
   local from = require("pmclua.workload").from
   local workloads = {}
   for i, one in ipairs { a, b } do

@@ -7,6 +7,7 @@
 local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
+local nodes = require "pmclua.result.nodes"
 local topdown = require "pmclua.result.topdown"
 local tree = lazy.module "pmclua.metric.tree"
 
@@ -81,7 +82,7 @@ local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"Topdo
 function M.of(why)
   local found = topdown.of(why.result)
   if not found then return nil, NO_NODE end
-  local made, missing = found:ledger { baseline = why.a, cell = why.b, paired = why.paired }
+  local made, missing = nodes.ledger(found, { baseline = why.a, cell = why.b, paired = why.paired })
   if not made then return nil, missing end
   return made, absent_of(missing)
 end

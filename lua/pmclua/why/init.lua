@@ -28,8 +28,7 @@ local M = {}
 ---@field suspects pmclua.Suspect[] what else differs
 ---@field absent { what: string, why: string }[] what was not measured
 ---@field sentence string
-local Why = require("pmclua.base.methods").extend({}, "pmclua.Why")
-Why.__index = Why
+local Why = require("pmclua.public.class").new("measuring", "why", "time ledger cycles others plan of")
 Why.__tostring = function(self) return self:report() end
 
 -- ---- what there is ----

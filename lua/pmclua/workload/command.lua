@@ -26,11 +26,6 @@ Command.__tostring = function(self) return "command: " .. self.name end
 
 local command = { Command = Command }
 
-command.OPTIONS = {
-  name = "string", cwd = "string", env = "table", stdin = "string", stdout = "string", stderr = "string",
-  shell = "boolean", foreground = "boolean",
-}
-
 --- One string is split as a shell would split it; a list is taken as it is.
 local function argv_of(list, shell)
   if shell then
@@ -56,27 +51,10 @@ end
 ---@return pmclua.Command
 function command.new(spec)
   if type(spec) == "string" then spec = { spec } end
-  if type(spec) ~= "table" then
-    explain.misuse(("pmc.command takes a command string or a list of words, not a %s"):format(type(spec)), 3)
-  end
-  local list, named = {}, check.named(spec)
-  for i, word in ipairs(spec) do
-    if type(word) ~= "string" and type(word) ~= "number" then
-      explain.misuse(("pmc.command: word %d is a %s"):format(i, type(word)), 3)
-    end
-    list[i] = tostring(word)
-  end
-  check.options("pmc.command", named, command.OPTIONS)
-  check.list("the command", check.numbered(spec))
-  check.map("pmc.command: env", named.env, '{ NAME = "value" }')
+  local list, named = lists.map(spec, tostring), check.named(spec)
   if not list[1] or list[1] == "" then explain.misuse("a command needs at least one word", 3) end
   local self = lists.deep_copy(named)
   self.argv = argv_of(list, named.shell)
-  for _, stream in ipairs { "stdout", "stderr" } do
-    if self[stream] and not core.OUTPUT[self[stream]] then
-      explain.misuse(("%s must be 'null', 'inherit' or 'capture', not %q"):format(stream, self[stream]), 3)
-    end
-  end
   if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
   self.name = named.name or (named.shell and list[1]) or shellwords.join(self.argv)
   return setmetatable(self, Command)

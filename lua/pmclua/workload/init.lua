@@ -14,7 +14,39 @@ local workload = {}
 
 local function class_of(value)
   local class = type(value) == "table" and getmetatable(value)
-  return class and class.kind and class
+  return class and rawget(class, "kind") and class
+end
+
+-- ---- what scripts see of a workload: its name and kind ----------------------------------------------------
+
+local SELF = {}                 -- the workload itself, in what scripts see of it
+
+local new_class = require("pmclua.public.class").new
+local seen = { command = new_class("workloads", "command"), kernel = new_class("workloads", "kernel") }
+local function text_of(shown) return tostring(rawget(shown, SELF)) end
+for _, class in pairs(seen) do class.__tostring = text_of end
+
+local function shown(made)
+  return setmetatable({ name = made.name, kind = made.kind, [SELF] = made }, seen[made.kind])
+end
+
+-- For scripts, as pmc.command and so on.
+function workload.command(words) return shown(command.new(words)) end
+function workload.kernel(options) return shown(require("pmclua.workload.kernel").new(options)) end
+function workload.call(options) return shown(require("pmclua.workload.call").new(options)) end
+function workload.snippet(options) return shown(require("pmclua.workload.snippet").new(options)) end
+
+-- ---- what may be one -----------------------------------------------------------------------------------
+
+local make_command
+
+-- A command of what stands in the place of one, checked as pmc.command does.
+local function command_of(words)
+  make_command = make_command
+    or require("pmclua.public.call").checked("pmc.command", "workloads", command.new)
+  local ok, made = pcall(make_command, words)
+  if ok then return made end
+  return nil, tostring(type(made) == "table" and made.message or made)
 end
 
 --- The same workload under another name; the one that was given keeps its own.
@@ -33,11 +65,15 @@ end
 ---@return table? workload nil: it is none
 ---@return string? why
 function workload.from(value, name)
-  if type(value) == "string" or (type(value) == "table" and not class_of(value)
-    and type(value[1]) == "string") then
-    local ok, parsed = pcall(command.new, value)
-    if not ok then return nil, (tostring(type(parsed) == "table" and parsed.message or parsed)) end
-    value = parsed
+  local is_table = type(value) == "table"
+  local self = is_table and rawget(value, SELF)
+  if self then
+    name, value = name or value.name ~= self.name and tostring(value.name) or nil, self
+  end
+  if type(value) == "string" or is_table and not class_of(value) and type(rawget(value, 1)) == "string" then
+    local made, why = command_of(value)
+    if not made then return nil, why end
+    value = made
   elseif type(value) == "function" then
     value = require("pmclua.workload.func").new(value)
   elseif not class_of(value) then

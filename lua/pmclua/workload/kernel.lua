@@ -2,7 +2,6 @@
 --- that the runner calls between two reads.
 
 local compile = require "pmclua.workload.compile"
-local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
@@ -24,31 +23,15 @@ Kernel.__tostring = function(self) return "kernel: " .. self.name end
 
 local kernel = { Kernel = Kernel }
 
-kernel.OPTIONS = {
-  name = "string", source = "string", code = "string", library = "string", symbol = "string",
-  params = "table",
-  cc = "string", cflags = "string|table", libs = "string|table", threads = "number|string", cpus = "string",
-  stdout = "string", stderr = "string",
-}
-
 --- A kernel.
 ---@param spec table source= | code= | library=, symbol=, params=, cc=, cflags=, libs=, threads=, cpus=, name=
 ---@return pmclua.Kernel
 function kernel.new(spec)
-  check.options("pmc.kernel", spec, kernel.OPTIONS)
-  for _, name in ipairs { "cflags", "libs" } do check.list("pmc.kernel: " .. name, spec[name]) end
-  check.map("pmc.kernel: params", spec.params, "{ n = 1024 }")
   local origins = (spec.source and 1 or 0) + (spec.code and 1 or 0) + (spec.library and 1 or 0)
   if origins ~= 1 then
     explain.misuse(
       "pmc.kernel needs one of source = (a C file), code = (C text) and library = (a shared object)", 3)
   end
-  for _, stream in ipairs { "stdout", "stderr" } do
-    if spec[stream] and spec[stream] ~= "null" and spec[stream] ~= "inherit" then
-      explain.misuse(("a kernel's %s must be 'null' or 'inherit', not %q"):format(stream, spec[stream]), 3)
-    end
-  end
-  if not spec.symbol then explain.misuse("pmc.kernel needs symbol =, the name of its function", 3) end
   local self = lists.deep_copy(spec)
   self.name = spec.name or spec.symbol
   self.cflags, self.libs = shellwords.list(self.cflags), shellwords.list(self.libs)

@@ -14,9 +14,6 @@ local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
 
-M.OPTIONS = { asm = "string", c = "string", init = "string", syntax = "string", unroll = "number|string",
-  name = "string", cflags = "string|table", cpus = "string" }
-
 local MACHINES = {
   x64 = {
     loop = [[dec %%r15\n\tjnz 1b]], counter = "r15", memory = "r14",
@@ -115,8 +112,6 @@ end
 ---   unroll: a number, or "{FACTOR}"; init: run once before the loop (assembly), or declarations (C)
 ---@return pmclua.Kernel
 function M.new(spec)
-  check.options("pmc.snippet", spec, M.OPTIONS)
-  check.list("pmc.snippet: cflags", spec.cflags)
   if (spec.asm and 1 or 0) + (spec.c and 1 or 0) ~= 1 then
     explain.misuse('pmc.snippet needs one of asm = "add rax, rbx" and c = "x += y"', 3)
   end

@@ -143,70 +143,122 @@ function M.script(name, header, own, common)
   return table.concat(blocks, "\n\n") .. "\n"
 end
 
--- Where the keys are that a public name takes: module and field.
-local KEYS = {
-  experiment = { "pmclua.experiment.keys", "check" }, measure = { "pmclua.experiment.keys", "check" },
-  compare = { "pmclua.experiment.keys", "check" }, command = { "pmclua.workload.command", "OPTIONS" },
-  kernel = { "pmclua.workload.kernel", "OPTIONS" }, call = { "pmclua.workload.call", "OPTIONS" },
-  buffer = { "pmclua.workload.call", "BUFFER" }, snippet = { "pmclua.workload.snippet", "OPTIONS" },
-  group = { "pmclua.counting.group", "OPTIONS" }, monitor = { "pmclua.monitor", "OPTIONS" },
-  regions = { "pmclua.experiment.regions", "OPTIONS" },
-}
-
---- The keys that a public name takes in its table, sorted; nil where it takes none.
----@param name string "kernel"
----@return string[]?
-function M.keys(name)
-  local module, field = unpack(KEYS[name] or {})
-  return module and lists.keys(require("pmclua.base.arguments").named(require(module)[field]))
-end
-
--- The public name that a value is: pmc.kernel itself, for pmc.help(pmc.kernel).
-local function name_of(value)
-  if type(value) == "string" then return (value:gsub("^pmc%.", "")) end
-  local pmc = require "pmclua"
-  for _, name in ipairs(getmetatable(pmc).__fields()) do
-    if rawequal(rawget(pmc, name), value) then return name end
-  end
-  return tostring(value)
-end
-
-local function topic(name)
-  local topics = require "pmclua.cli.help.topics"
-  local found = lists.find(topics, function(entry) return entry[1] == name end)
-  if found then return found end
-  local near = text.meant(name, lists.column(topics, 1))
-  local hint = near and ", " .. near or "; pmc.help() lists them all"
-  require("pmclua.explain").misuse(("there is no help on '%s'%s"):format(name, hint), 3)
-end
+-- ---- public names ----
 
 local function indented(lines) return "  " .. lines:gsub("\n", "\n  ") end
 
--- Where what a topic leaves out stands: keys, options, methods of results.
+-- A paragraph, filled; lines after the first stand `hang` columns further in than its label ends.
+local function put(words, label, hang)
+  if not words or words == "" then return end
+  label = label or ""
+  local margin = (" "):rep(#label + (hang or 0))
+  M.write(label .. table.concat(text.wrap(words, WIDTH - #margin), "\n" .. margin) .. "\n")
+end
+
+-- Where what help leaves out stands.
 local function print_reference()
   local path = require("pmclua.host.paths").reference()
-  if path then M.write("all keys, options and methods: " .. path .. "\n") end
+  if path then M.write("more about all of it: " .. path .. "\n") end
+end
+
+-- The first sentence.
+local function brief(entry)
+  return ((entry.text:match "^.-[^.]%.%f[%s]" or entry.text):gsub("[.%s]+$", ""))
+end
+
+-- "name: type -- text" of fields, as a list of options has it.
+local function print_fields(entry, title)
+  if not entry or #entry.order == 0 then return end
+  M.write(title .. ":\n")
+  for _, name in ipairs(entry.order) do
+    local field = entry.fields[name]
+    local kind = ("%s: %s"):format(name, (field.type:gsub("|", " | ")))
+    put(kind .. (field.text and " — " .. field.text or ""), "  ", 4)
+  end
+end
+
+local function members_of(entry)
+  local joint = entry.kind == "class" and ":" or "."
+  return lists.where(require("pmclua.public.entries").all(), function(other)
+    return other.name:sub(1, #entry.name + 1) == entry.name .. joint
+  end)
+end
+
+-- How to get an object to try a method on.
+local function example_of(entry)
+  local class = entry.name:match "^(.*):"
+  local made = class and require("pmclua.public.entries").find(class, entry.topic).example
+  return made and entry.example and made .. "\n" .. entry.example or entry.example
+end
+
+local function print_entry(entry)
+  local entries = require "pmclua.public.entries"
+  M.write(entry.header:gsub("|", " | ") .. "\n")
+  put(entry.text)
+  put(entry.raises and "Raises " .. entry.raises .. ".")
+  if entry.kind == "class" then print_fields(entry, "fields")
+  else print_fields(entries.records_of(entry)[1], "options") end
+  if entry.kind == "class" or entry.kind == "namespace" then
+    for _, member in ipairs(members_of(entry)) do
+      put(("%s — %s"):format(member.name, brief(member)), "  ", 4)
+    end
+  end
+  local example = example_of(entry)
+  if example then M.write("for example:\n" .. indented(example) .. "\n") end
 end
 
 local function print_list()
-  for _, entry in ipairs(require "pmclua.cli.help.topics") do
-    local name = ("pmc.%-12s"):format(entry[1])
-    local margin = "\n" .. (" "):rep(#name)
-    M.write(name .. table.concat(text.wrap(entry[2], WIDTH - #name), margin) .. "\n")
+  local entries = require "pmclua.public.entries"
+  for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
+    put(brief(entries.find("pmc." .. name)), ("pmc.%-12s"):format(name))
   end
   print_reference()
 end
 
---- Prints what a public name of pmc is, with an example; without a name, all of them.
----@param name? any "kernel", "pmc.kernel", or pmc.kernel itself; one that is not there raises
+-- The public name that a value is, or the class of an object.
+local function name_of(value)
+  if type(value) == "function" then return require("pmclua.public.call").name_of(value) end
+  local pmc = require "pmclua"
+  for _, name in ipairs(getmetatable(pmc).__fields()) do
+    if rawequal(rawget(pmc, name), value) then return "pmc." .. name end
+  end
+  return require("pmclua.public.types").class_of(value)
+end
+
+-- The entries that a word may mean: "kernel" is pmc.kernel, "r:compare" what is called compare of an r.
+local function entries_of(word)
+  local entries = require "pmclua.public.entries"
+  local found = entries.find("pmc." .. word) or entries.find(word)
+  if found then return { found } end
+  local prefix, method = word:match "^([%w_]+)[:.]([%w_]+)$"
+  if not prefix then return {} end
+  local all = lists.where(entries.all(), function(entry)
+    return entry.name:match "^[%w_]+:([%w_]+)$" == method
+  end)
+  local exact = lists.where(all, function(entry)
+    return entries.find(entry.name:match "^[%w_]+", entry.topic).prefix == prefix
+  end)
+  return #exact > 0 and exact or all
+end
+
+--- Prints what a public name, or a value at hand, is; without a name, all of them.
+---@param name? any "kernel", "r:compare", pmc.kernel itself, a result
 function M.print_topic(name)
   if name == nil then return print_list() end
-  local entry = topic(name_of(name))
-  local lines = text.wrap(("pmc.%s: %s. For example:"):format(entry[1], entry[2]), WIDTH)
-  M.write(("%s\n%s\n"):format(table.concat(lines, "\n"), indented(entry[3])))
-  local keys = M.keys(entry[1])
-  local listed = keys and text.wrap("keys: " .. table.concat(keys, ", "), WIDTH - 2)
-  if listed then M.write(table.concat(listed, "\n  ") .. "\n") end
+  local word = type(name) == "string" and name or name_of(name)
+  local class = word ~= name and require("pmclua.public.entries").find(word or "")
+  local found = class and { class } or word and entries_of(word) or {}
+  if #found == 0 then
+    local all = lists.column(require("pmclua.public.entries").all(), "name")
+    local names = lists.joined { all, lists.map(all, function(other) return other:match "^pmc%.(.*)$" end) }
+    local hint = type(name) == "string" and text.meant(name, names, ", ") or "; pmc.help() lists all names"
+    local shown = require("pmclua.public.types").shown(name)
+    require("pmclua.explain").misuse(("there is no help on %s%s"):format(shown, hint))
+  end
+  for i, entry in ipairs(found) do
+    if i > 1 then M.write "\n" end
+    print_entry(entry)
+  end
   print_reference()
 end
 

@@ -167,7 +167,8 @@ end
 -- Reading an option that was not declared raises, as a misspelt one would be nil.
 local function strict(values, declared)
   local names = lists.keys(declared)
-  return setmetatable(values, { __index = function(_, name)
+  local function shown() return "options: " .. table.concat(names, ", ") end
+  return setmetatable(values, { __tostring = shown, __index = function(_, name)
     if declared[name] == nil then
       local said = ("no option '%s' was declared%s"):format(tostring(name), meant(name, names))
       require("pmclua.explain").misuse(said, 3)

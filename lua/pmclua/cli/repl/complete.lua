@@ -3,8 +3,7 @@
 --
 -- Invariant: completing runs no code of the line; it only looks fields up, and a field that raises is
 -- none. An object tells its fields by `__fields(object)` in its metatable where `pairs` would not; with
--- `__fields_are_all` there, others are its own. Methods are in `__index`, or in `__class` where that is a
--- function. Of objects of ours what the reference does not name is left out.
+-- `__fields_are_all` there, others are its own.
 
 local lists = require "pmclua.base.lists"
 
@@ -74,9 +73,6 @@ end
 
 -- ---- keys of tables of options -------------------------------------------------------------------------
 
-local TAKE_KEYS = { measure = true, compare = true, experiment = true }
-local RUN_KEYS = { "each", "quiet", "resume", "store" }
-
 --- What stands before the brace that is open at the end of a line; nil: none is.
 local function before_brace(line)
   local depth = 0
@@ -90,13 +86,15 @@ local function before_brace(line)
   end
 end
 
---- Adds the keys of an experiment where a line is within the braces of one.
+-- Adds the keys of a function's options where a line is within the braces of its argument.
 local function add_option_keys(names, line)
   local before = before_brace(line)
-  local call = before and before:match "pmc%.(%a+)%s*%(?[^{}]*$"
-  if not TAKE_KEYS[call] then return end
-  for key in pairs(require("pmclua.experiment.keys").check) do names[key] = true end
-  for _, key in ipairs(RUN_KEYS) do names[key] = call ~= "experiment" or nil end
+  local call = before and before:match "(pmc%.[%w_.]+)%s*%(?[^{}]*$"
+  local entries = require "pmclua.public.entries"
+  local entry = call and entries.find(call)
+  for _, record in ipairs(entry and entries.records_of(entry) or {}) do
+    for _, key in ipairs(record.order) do names[key] = key:find "^%a" and true or nil end
+  end
 end
 
 local function field_of(value, name)
@@ -104,51 +102,25 @@ local function field_of(value, name)
   if ok then return field end
 end
 
--- Names that stand in the reference behind a dot or a colon, or alone in backquotes; false: it was not installed.
-local documented
-
-local function is_documented(name)
-  if documented == nil then
-    local path = require("pmclua.host.paths").reference()
-    local reference = path and not path:find "%.gz$" and require("pmclua.host.machine").text(path)
-    documented = reference and lists.set(lists.collect(reference:gmatch "[.:`]([%a_][%w_]*)")) or false
-  end
-  return not documented or documented[name] == true
-end
-
--- Whether a class is pmclua's own, whose methods are for itself too.
-local function is_ours(class)
-  if type(class) ~= "table" then return false end
-  for _, value in next, class do
-    local source = type(value) == "function" and debug.getinfo(value, "S").source
-    if source then return source:find "pmclua[./]" ~= nil end
-  end
-  return false
-end
-
--- `hides`: what no documentation names is left out.
-local function add_keys(names, map, hides)
+local function add_keys(names, map)
   if type(map) ~= "table" then return end
   for key in next, map do
-    local is_name = type(key) == "string" and key:match "^[%a_][%w_]*$"
-    if is_name and (not hides or is_documented(key)) then names[key] = true end
+    if type(key) == "string" and key:match "^[%a_][%w_]*$" then names[key] = true end
   end
 end
 
 --- Every field name of a value that can be found without calling anything but `__fields`.
 local function fields_of(value)
   local names = {}
-  local depth, hides = 0, false
+  local depth = 0
   while value ~= nil and depth < 8 do
     local meta = type(value) == "string" and getmetatable "" or debug.getmetatable(value)
-    local class = type(meta) == "table" and (rawget(meta, "__class") or rawget(meta, "__index"))
-    hides = hides or type(value) == "table" and is_ours(class)
     local ok, list = pcall(function() return meta.__fields and meta.__fields(value) end)
     local has_all = ok and list and type(meta) == "table" and rawget(meta, "__fields_are_all")
-    if not has_all then add_keys(names, value, hides) end
+    if not has_all then add_keys(names, value) end
     if type(meta) ~= "table" then break end
     for _, name in ipairs(ok and list or {}) do names[name] = true end
-    value = type(class) == "table" and class or nil
+    value = type(meta.__index) == "table" and meta.__index or nil
     depth = depth + 1
   end
   return names

@@ -7,7 +7,6 @@
 -- One that ends while it is counted is a result, not an error.
 
 local cgroup = require "pmclua.counting.target.cgroup"
-local check = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local tasks = require "pmclua.host.tasks"
@@ -24,9 +23,8 @@ local M = {}
 ---@field inherits boolean threads and children to come are counted
 ---@field from_exec? boolean counting starts by itself when the process executes a program
 ---@field by_cpu boolean counted CPU by CPU, whatever runs there
-local Target = {}
-Target.__index = Target
-Target.inherits, Target.by_cpu = false, false
+local Target = require("pmclua.public.class").new("workloads", "target",
+  "per part_field from_exec ids cpus names one_group")
 Target.__tostring = function(self) return "target: " .. self.name end
 
 --- Whether a value is a target.
@@ -40,18 +38,6 @@ function M.is(value) return getmetatable(value) == Target end
 local function arguments_of(value)
   if type(value) == "table" then return value end
   return { value }
-end
-
-local function check_arguments(what, given, known)
-  check.list(what, check.numbered(given), 4)
-  check.options(what, check.named(given), known, 4)
-end
-
-local function check_per(what, per, kinds)
-  if per == nil then return nil end
-  if lists.set(kinds)[per] then return per end
-  explain.misuse(("%s: per must be %s, not '%s'%s"):format(what, text.list(kinds, "or"), tostring(per),
-    check.meant(per, kinds)), 4)
 end
 
 -- Ids as given, each once: numbers, or text with commas as the command line has it.
@@ -77,7 +63,10 @@ local function cpus_of(what, given)
   return list
 end
 
-local function new(fields) return setmetatable(fields, Target) end
+local function new(fields)
+  fields.inherits, fields.by_cpu = fields.inherits or false, fields.by_cpu or false
+  return setmetatable(fields, Target)
+end
 
 -- ---- tasks --------------------------------------------------------------------------------------------
 
@@ -92,12 +81,11 @@ end
 ---@return pmclua.Target
 function M.pid(spec)
   local given = arguments_of(spec)
-  check_arguments("pmc.pid", given, { per = "string" })
   local ids = lists.unique(lists.map(ids_of("pmc.pid", given), function(id)
     return tasks.process_of(id) or id
   end))
   return new { kind = "process", ids = ids, inherits = true,
-    per = check_per("pmc.pid", given.per, { "thread", "process" }), part_field = "thread",
+    per = given.per, part_field = "thread",
     name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
 end
 
@@ -106,10 +94,9 @@ end
 ---@return pmclua.Target
 function M.thread(spec)
   local given = arguments_of(spec)
-  check_arguments("pmc.thread", given, { per = "string" })
   local ids = ids_of("pmc.thread", given)
   return new { kind = "thread", ids = ids,
-    per = check_per("pmc.thread", given.per, { "thread" }), part_field = "thread",
+    per = given.per, part_field = "thread",
     name = ("thread%s %s"):format(#ids > 1 and "s" or "", table.concat(ids, ", ")) }
 end
 
@@ -173,13 +160,12 @@ end
 ---@return pmclua.Target
 function M.cpus(spec)
   local given = arguments_of(spec)
-  check_arguments("pmc.cpus", given, { per = "string" })
   if given[1] == nil or given[2] ~= nil then
     explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
   end
   local cpus = cpus_of("pmc.cpus", given[1])
   return new { kind = "cpus", cpus = cpus, by_cpu = true, part_field = "cpu",
-    per = check_per("pmc.cpus", given.per, topology.kinds), name = "CPU " .. topology.format(cpus) }
+    per = given.per, name = "CPU " .. topology.format(cpus) }
 end
 
 --- All that happens on all CPUs.
@@ -187,9 +173,8 @@ end
 ---@return pmclua.Target
 function M.system(spec)
   local given = spec or {}
-  check.options("pmc.system", given, { per = "string" }, 3)
   return new { kind = "system", by_cpu = true, part_field = "cpu",
-    per = check_per("pmc.system", given.per, topology.kinds), name = "all CPUs" }
+    per = given.per, name = "all CPUs" }
 end
 
 local function check_online(cpus)
@@ -233,15 +218,10 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 ---@return pmclua.Target
 function M.cgroup(spec)
   local given = arguments_of(spec)
-  check_arguments("pmc.cgroup", given, { cpus = "string|number", per = "string" })
-  for _, item in ipairs(given) do
-    if type(item) ~= "string" or item == "" then explain.misuse("pmc.cgroup takes names of cgroups", 3) end
-  end
   -- Of names for the same cgroup the first.
   local names = lists.map(lists.groups(given, cgroup.plain), function(same) return same[1] end)
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end
-  local kinds = { "cgroup", unpack(topology.kinds) }
-  local per = check_per("pmc.cgroup", given.per, kinds) or (#names > 1 and "cgroup" or nil)
+  local per = given.per or (#names > 1 and "cgroup" or nil)
   return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), by_cpu = true,
     per = per, part_field = per == "cgroup" and "thread" or "cpu",
     name = ("cgroup%s %s"):format(#names > 1 and "s" or "", text.safe(table.concat(names, ", "))) }
@@ -284,26 +264,29 @@ end
 -- ---- what all have ------------------------------------------------------------------------------------
 
 --- Where its groups are to be opened, here and now. Raises a problem where the target is not there.
+---@param target pmclua.Target
 ---@return pmclua.Place[] places
 ---@return fun() release what is needed only for opening
 ---@return string[] notes what is to be said of them
-function Target:places()
-  local places, release, notes = list_places[self.kind](self)
+function M.places(target)
+  local places, release, notes = list_places[target.kind](target)
   return places, release or function() end, notes or {}
 end
 
 --- Raises a problem where the target is not there; opens nothing.
-function Target:check()
-  local _, release = self:places()
+---@param target pmclua.Target
+function M.check(target)
+  local _, release = M.places(target)
   release()
 end
 
 --- Whether its places are still these. Only those of a process change by themselves.
+---@param target pmclua.Target
 ---@param places pmclua.Place[]
 ---@return boolean
-function Target:is_same(places)
-  if self.kind ~= "process" then return true end
-  local ok, now = pcall(self.places, self)
+function M.is_same(target, places)
+  if target.kind ~= "process" then return true end
+  local ok, now = pcall(M.places, target)
   -- All ended meanwhile: what they did is counted.
   if not ok then return true end
   local was = lists.set(lists.column(places, "pid"))
@@ -312,17 +295,18 @@ end
 
 --- Where an event can be tried out for this target: on its first CPU, or on this thread in place of
 --- somebody else's. nil and why where this target cannot have such an event.
+---@param target pmclua.Target
 ---@param event pmclua.Event
 ---@return { pid: integer, cpu: integer }? place
 ---@return string? why
-function Target:trial(event)
-  if not self.by_cpu then return { pid = 0, cpu = -1 } end
+function M.trial(target, event)
+  if not target.by_cpu then return { pid = 0, cpu = -1 } end
   local allowed = M.cpus_for(event)
-  local cpus = self.cpus or topology.online()
+  local cpus = target.cpus or topology.online()
   if not allowed then return { pid = -1, cpu = cpus[1] } end
   local others = topology.without(cpus, allowed)
   local shared = topology.without(cpus, others)
-  if self.kind == "cgroup" and event.cpus then
+  if target.kind == "cgroup" and event.cpus then
     return nil, "its PMU counts a whole machine or socket, never a single cgroup"
   end
   if #shared > 0 then return { pid = -1, cpu = shared[1] } end
@@ -331,11 +315,12 @@ function Target:trial(event)
 end
 
 --- What an event counts beyond this target; nil: nothing.
+---@param target pmclua.Target
 ---@param event pmclua.Event
 ---@return string?
-function Target:excess(event)
-  if not self.cpus or not event.cpus or self.kind == "cgroup" then return nil end
-  local others = topology.without(topology.online(), self.cpus)
+function M.excess(target, event)
+  if not target.cpus or not event.cpus or target.kind == "cgroup" then return nil end
+  local others = topology.without(topology.online(), target.cpus)
   return #others > 0 and "of the whole machine or socket, not only of the CPUs asked for" or nil
 end
 

@@ -10,6 +10,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hotplug = require "pmclua.counting.target.hotplug"
 local lists = require "pmclua.base.lists"
+local targets = require("pmclua.base.lazy").module "pmclua.counting.target"
 local text = require "pmclua.base.text"
 
 --- Has the methods of core.Group, so that who reads a group can read a target.
@@ -127,13 +128,13 @@ local ATTEMPTS = 20
 local function open_stable(self)
   local members, failure
   for attempt = 1, ATTEMPTS do
-    local places, release, notes = self.target:places()
+    local places, release, notes = targets.places(self.target)
     self.notes = notes
     self.count = descriptors_for(self, places)
     budget.take(self.count, describe(self, places))
     members, failure = open_places(self, places)
     release()
-    local is_stable = members and self.target:is_same(places) and can_be_read(members)
+    local is_stable = members and targets.is_same(self.target, places) and can_be_read(members)
     if is_stable then return members end
     if members and attempt == ATTEMPTS then
       self.notes[#self.notes + 1] = "threads came and went while counters were attached: "
@@ -216,7 +217,7 @@ end
 
 -- Opens its groups on CPUs that came online: the members. Raises a problem where that is not possible.
 local function open_newcomers(self, is_new)
-  local places, release = self.target:places()
+  local places, release = targets.places(self.target)
   local mine = lists.where(places, function(place) return is_new[place.cpu] end)
   local count = descriptors_for(self, mine)
   budget.take(count, describe(self, mine))

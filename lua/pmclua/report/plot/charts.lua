@@ -5,6 +5,7 @@
 
 local bins = require "pmclua.report.bins"
 local cells_of = require "pmclua.report.cells"
+local read_cell = require("pmclua.result.cell").read
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
@@ -177,7 +178,7 @@ end
 local function largest_of(cells, name)
   local largest = 0
   for _, cell in ipairs(cells) do
-    for _, y in ipairs(cell:found(name).points.y) do largest = math.max(largest, math.abs(y)) end
+    for _, y in ipairs(read_cell(cell, name).points.y) do largest = math.max(largest, math.abs(y)) end
   end
   return largest
 end
@@ -189,7 +190,7 @@ end
 
 -- Counts with their line, and what is left of them.
 local function line_panels(cell, name, label, scale, colour)
-  local points, fit = cell:found(name).points, cell:summary(name).fit
+  local points, fit = read_cell(cell, name).points, cell:summary(name).fit
   local counts, residuals, d = {}, {}, scale.divisor
   for k = 1, #points.x do
     counts[k] = { points.x[k], points.y[k] / d }
@@ -222,7 +223,7 @@ function M.order(result, name)
   local cells, labels, count = cells_with(result, name, gnuplot.MOST_SERIES)
   local scale, series = axis.of_cells(cells, name), {}
   for i, cell in ipairs(cells) do
-    local found, data = cell:found(name), {}
+    local found, data = read_cell(cell, name), {}
     for k, row in ipairs(found.rows) do
       data[k] = { found.block.order[row], found.list[k] / scale.divisor }
     end

@@ -28,8 +28,7 @@ local WIDEST = 120              -- characters of text
 ---@field kind string
 ---@field title string
 ---@field output string? where it was written
-local Plot = {}
-Plot.__index = Plot
+local Plot = require("pmclua.public.class").new("results", "plot", "output width height")
 
 --- The picture.
 ---@param format? "text"|"svg"|"png"
@@ -79,26 +78,10 @@ end
 
 -- ---- what is plotted -------------------------------------------------------------------------------------
 
-local OPTIONS = { kind = "string", name = "string", output = "string", format = "string", width = "number",
-  height = "number" }
-
-local function check(word, words, what, level)
-  if lists.set(words)[word] then return end
-  explain.misuse(("there is no %s '%s': %s"):format(what, tostring(word),
-    text.meant_or_all(word, words)), level)
-end
-
-local LEAST = { width = 20, height = 5 }      -- pixels or characters: what is less shows nothing
-
-local function check_options(options)
-  if options.kind then check(options.kind, M.KINDS, "kind of plot", 5) end
-  if options.format then check(options.format, M.FORMATS, "format of plots", 5) end
-  for _, name in ipairs { "width", "height" } do
-    local value, least = options[name], LEAST[name]
-    if value and not (type(value) == "number" and value >= least and value % 1 == 0) then
-      explain.misuse(("%s is a whole number from %d, not %s"):format(name, least, tostring(value)), 4)
-    end
-  end
+local function check_kind(kind)
+  if kind == nil or lists.contains(M.KINDS, kind) then return end
+  explain.misuse(("there is no kind of plot '%s': %s"):format(text.safe(kind),
+    text.meant_or_all(kind, M.KINDS)))
 end
 
 local function has_values(result, name) return #cells.with_values(result, name) > 0 end
@@ -129,8 +112,7 @@ end
 ---@return pmclua.Plot
 function M.new(result, options)
   options = type(options) == "string" and { kind = options } or options or {}
-  require("pmclua.base.arguments").options("plot", options, OPTIONS, 3)
-  check_options(options)
+  check_kind(options.kind)
   local name = options.name and options.name:gsub("-", "_") or default_name(result)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
@@ -150,7 +132,7 @@ function M.plot(source, options)
   local paths, streams = type(source) == "table" and source or { source }, require "pmclua.report.plot.stream"
   local kind = streams.kind_of_all(paths)
   if not kind then return M.new(require("pmclua.result.files").load(source), options) end
-  check_options(options)
+  check_kind(options.kind)
   if options.kind and options.kind ~= kind then
     explain.misuse(("%s has only --kind %s"):format(text.safe(paths[1]), kind), 2)
   end

@@ -1,0 +1,310 @@
+--- results.lua: signatures of results, and of what is derived from them.
+
+return [==[
+
+pmc.load(path?: path|load_options, ...?: path) -> result
+  Reads a stored result; several paths give one result with one more factor. Without a path it reads the newest one.
+  raises an error for an unreadable file, and for something that means different things in several files
+  > pmc.load "/path/of/a/result.jsonl"
+
+record load_options
+  []: path
+  by?: "file"|"rank"|"host" -- what tells the files apart
+
+pmc.plot(source: result|path|string[], options?: string|plot_options) -> plot
+  Plots a result, stored results, or the output of `pmclua monitor --json` or `pmclua regions --json`.
+  raises an error without gnuplot
+  > pmc.plot("/path/of/a/result.jsonl", "ecdf")
+
+record plot_options
+  kind?: name -- "distribution", "ecdf", "factor", "regression", "order", "histogram" or "time"
+  name?: name -- the event or metric; default: the primary one
+  output?: path -- a path that ends in .svg, .png or .txt
+  format?: "text"|"svg"|"png"
+  width?: integer(20..100000) -- pixels, or characters of text
+  height?: integer(5..100000)
+
+class plot plot
+  A picture, drawn by gnuplot. Prints as text.
+  kind: string
+  title: string
+  output?: string -- where it was written
+  > plot = pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true }):plot "ecdf"
+
+plot:render(format?: "text"|"svg"|"png") -> string
+  The picture.
+  > io.write(plot:render "svg")
+
+plot:write(path: path, format?: "text"|"svg"|"png")
+  Writes the picture: SVG, PNG or text by the end of the path.
+  raises an error where the path cannot be written
+  > plot:write(os.tmpname() .. ".svg")
+
+namespace pmc.stored
+  Manages the results that experiments store by default.
+
+pmc.stored.folder() -> path: string?
+  The folder of results that experiments store by default; nil where neither XDG_STATE_HOME nor HOME is set.
+  > print(pmc.stored.folder())
+
+pmc.stored.list() -> table[]
+  The results there, newest first: { path, name, bytes, modified }.
+  > print(#pmc.stored.list())
+
+pmc.stored.latest() -> path: string?
+  The path of the newest.
+  > print(pmc.stored.latest())
+
+pmc.stored.prune(options: prune_options) -> table[]
+  Removes results from that folder and returns them. Those that are still being written stay.
+  > print(#pmc.stored.prune { keep = 100 })
+
+record prune_options
+  keep?: integer(0..) -- the newest stay
+  older_than?: duration -- "30d": only what was not written to for so long goes
+
+pmc.stored.merge(paths: load_options, output: path) -> records: integer
+  Combines several stored results into a new file, as pmc.load does.
+  raises an error where the output exists
+  > pmc.stored.merge({ "rank0.jsonl", "rank1.jsonl" }, "both.jsonl")
+
+class result r
+  What was measured. Prints as its table.
+  header: table -- the first line of the stored file: what was declared and planned
+  status: "complete"|"interrupted"|"failed"|"unfinished"|"running"
+  problem?: any -- what ended the run
+  signal?: integer -- that interrupted it
+  path?: string -- the stored file
+  events: event[]
+  metrics: metric[]
+  problems: string[] -- what a stored file lacks
+  remarks?: string[]
+  expectations?: table[] -- what became of the predictions
+  > r = pmc.measure("ls /", { events = { "page-faults", "task-clock" }, repetitions = 6, quiet = true })
+
+result:cells(with_controls?: boolean) -> function
+  Iterates over the cells, in the order of the plan. Cells of the A/A control come only if asked for.
+  > for cell in r:cells() do print(cell:label(), cell.page_faults.median) end
+
+result:list(with_controls?: boolean) -> cell[]
+  The cells as a list.
+  > print(#r:list())
+
+result:where(conditions?: name|table) -> where|result
+  Where the counts of a sampled event are in the code. Given conditions: the result of the cells for which all hold.
+  raises an error if no cell matches, or if nothing was sampled
+  > print(r:where { workload = "ls /" })
+
+result:with(changes: with_options) -> result
+  The result with more metrics, another baseline or another primary quantity.
+  > print(r:with { metrics = "rate = page_faults / task_clock" })
+
+record with_options
+  metrics?: spec|spec[]
+  baseline?: name|table -- a workload's name, "n=256", or a partial cell
+  primary?: name
+
+result:values(name: name, conditions?: table) -> number[]
+  The values of an event or metric in one cell, in the order of measurement.
+  raises an error where several cells are meant
+  > print(#r:values "page-faults")
+
+result:compare(options?: compare_options) -> comparison
+  Compares each cell with its baseline. Each key defaults to what the experiment declared.
+  > print(r:compare { baseline = "ls /" })
+
+record compare_options
+  baseline?: name|table -- a workload's name or a partial cell
+  names?: string|string[] -- of events and metrics
+  margin?: share|table -- the largest difference that counts as the same
+  level?: level -- of the intervals; default: 0.95
+  floor?: number(0..1e9) -- a noise floor, as a share of 1
+
+class comparison comparison
+  Each cell of a result against its baseline. Prints as its tables.
+  pairs: table[] -- cell, baseline, paired, pairs, control, rows: name, title, unit, kind, primary, verdict, why
+  result: result
+  baseline: table -- the partial cell
+  primary?: string
+  level: number
+  primaries: integer -- verdicts on the primary quantity, which hold together
+  others: integer -- verdicts on the others, which hold together
+  > comparison = pmc.compare("true", "ls /", { events = "page-faults", repetitions = 6, quiet = true }):compare()
+
+comparison:report(options?: report_options) -> text: string
+  The tables as text.
+  > print(comparison:report())
+
+result:report(options?: report_options) -> text: string
+  The result in a format: table, json, csv, markdown, html, hyperfine or benchmark.
+  > print(r:report { format = "csv" })
+
+record shown_options
+  format?: name
+  width?: integer(1..100000) -- columns
+  colour?: boolean
+  utf8?: boolean
+  stream?: 1|2 -- whose terminal decides what is left open
+
+record report_options shown_options
+  separator?: name -- of CSV
+  plots?: table -- of HTML
+
+result:write(file: file|function, options?: report_options) -> ok: boolean?, why: string?
+  Writes the report piece by piece to an open file, or to a function that takes each piece.
+  > print(r:write(io.stdout, { format = "csv" }))
+
+result:why(options?: sides_options) -> why
+  What the difference between two of its cells consists of.
+  raises an error where it is not clear which two
+  > print(pmc.compare("true", "ls /", { events = "page-faults", repetitions = 6, quiet = true }):why().sentence)
+
+record sides_options
+  a?: name|table -- a cell, "n=256"
+  b?: name|table
+
+result:topdown() -> topdown?
+  The tree that its metrics are nodes of; nil where none is.
+  > print(r:topdown())
+
+result:warnings() -> table[]
+  What to know before believing these numbers, the most serious first: { kind, message, hint, cell, cells }.
+  > print(#r:warnings())
+
+result:how() -> text: string
+  How to reproduce the result: scripts, sources, compilers, flags, programs and libraries.
+  > print(r:how())
+
+result:plot(options?: string|plot_options) -> plot
+  A plot of the result, drawn by gnuplot; a text is short for a kind.
+  raises an error without gnuplot
+  > r:plot { kind = "ecdf", output = os.tmpname() .. ".txt" }
+
+result:store(path: path) -> result
+  Writes a new file, the same that `store =` would have written during the run.
+  raises an error if the file exists
+  > local path = os.tmpname(); os.remove(path); r:store(path); os.remove(path)
+
+result:gate(options?: gate_options) -> gate
+  Checks limits in each cell.
+  > print(r:gate { limits = { "page_faults <= 100000" } })
+
+record gate_options
+  limits?: condition|condition[] -- default: those that the experiment declared
+  baseline?: result|path|(result|path)[]|table -- a result, a path, or a list of these
+  against?: name|table -- a workload or partial cell of the result itself
+  any_host?: boolean -- true allows another microcode or OS kernel
+  any_cpu?: boolean -- true allows another CPU, too
+  any_arguments?: boolean -- true allows other arguments of the commands
+  run_spread?: share -- the standard deviation between runs
+
+class gate gate
+  Whether a result stays within limits. Prints what did not hold.
+  state: "pass"|"fail"|"undecided"|"uncountable"
+  results: table[] -- each limit in each cell: cell, text, state, observed, allowed, baseline, ratio, low, high, …
+  result: result
+  baselines: result[]
+  remarks: string[]
+  > gate = pmc.measure("true", { events = "page-faults", repetitions = 6 }):gate { limits = "page_faults <= 1e5" }
+
+gate:summary() -> text: string
+  What did not hold or could not be decided, a line each; one line where all held.
+  > print(gate:summary())
+
+gate:report(options?: gate_report_options) -> text: string
+  The gate in a format.
+  > print(gate:report { format = "junit" })
+
+record gate_report_options
+  format?: name -- "text", "json", "markdown" or "junit"
+
+gate:write(path?: path, format?: name)
+  Writes the report to a path; nil or "-" is standard output. Default: the format that the path's ending asks for.
+  raises an error where the path cannot be written
+  > gate:write("-")
+
+gate:status(strict?: boolean) -> integer
+  The exit status that it stands for: 0, 3 or 77.
+  > print(gate:status())
+
+class cell cell
+  One workload at one level of each factor, with a summary of each event and metric by name: cell.page_faults.
+  workload: string
+  levels: table -- by factor; also as fields: cell.n
+  repetitions: integer -- that were summarised
+  failed: table -- by outcome, how many
+  kind: "command"|"kernel"|"function"
+  per: "run"|"iteration" -- what its values are per
+  number: integer -- its place in the plan
+  warmups: integer
+  rejected: integer
+  fitted: boolean -- values are slopes
+  exits: table -- repetitions by exit status, where that was not 0
+  region?: string
+  thread?: string|integer
+  cpu?: string|integer
+  interval?: integer
+  control?: string -- the workload that this A/A control is a copy of
+  first_failure?: table -- outcome, exit, signal and why of the first that failed
+  first_rejected?: string -- why
+  result: result
+  > cell = pmc.measure("ls /", { events = "page-faults", repetitions = 6 }):list()[1]
+
+cell:label() -> text: string
+  What tells it from other cells.
+  > print(cell:label())
+
+cell:summary(name: name) -> summary
+  The summary of an event or metric.
+  raises an error for a name that is neither
+  > print(cell:summary("page-faults").median)
+
+cell:values(name: name) -> number[]
+  The values, in the order of measurement.
+  > print(#cell:values "page-faults")
+
+cell:values_by_block(name: name) -> table
+  The values by repetition.
+  > print(cell:values_by_block("page-faults")[1])
+
+cell:components(name: name) -> components: table?, why: string?
+  The variance between processes or layouts and within them; nil and why where none were drawn.
+  > print(cell:components "page-faults")
+
+cell:clusters() -> count: integer?, word: string?
+  How many processes or layouts its repetitions ran in, and "processes" or "layouts"; nil where none were drawn.
+  > print(cell:clusters())
+
+cell:iterations() -> least: number?, most: number?
+  The least and most iterations of its repetitions.
+  > print(cell:iterations())
+
+class summary summary
+  The values of one event or metric in one cell.
+  name: string
+  title: string -- as shown
+  unit: string -- of all its numbers
+  kind: "time"|"count"|"ratio"
+  median?: u64
+  low?: u64 -- of its 95 % interval
+  high?: u64
+  coverage?: number -- of that interval, exactly
+  reason?: string -- why there is no interval
+  min?: u64
+  max?: u64
+  q1?: u64 -- quartiles
+  q3?: u64
+  mad?: number -- the median absolute deviation
+  n: integer -- repetitions with a value
+  missing: integer -- and without one
+  exact: boolean -- every repetition gave the same value
+  outliers: integer[] -- places in values
+  status: string -- as of counts, and "absent"
+  why?: string
+  ran?: number -- the share of the time on the PMU, where scaled or placed
+  quality: string -- how far to trust the value
+  is_sampled?: boolean -- values that agree are not exact
+  fit?: table -- the line through several iteration counts
+  values: number[] -- in the order of measurement
+  > summary = pmc.measure("ls /", { events = "page-faults", repetitions = 6 }):list()[1].page_faults
+]==]

@@ -1,0 +1,343 @@
+--- types.lua: the types that signatures are written in: what a value must be, checked and in words.
+--
+--     string  boolean  function  any  nil    number  number(0..1)  integer(1..)  "a"|"b"  true
+--     string[]  duration  share  path  name  result (a class)  kernel_options (a record)
+--
+-- Invariant: a number is finite and within its range, a whole number is exact, and a text has no zero byte, where C
+-- would cut it. So what is accepted can be used.
+
+local arguments = require "pmclua.base.arguments"
+local entries = require "pmclua.public.entries"
+local lists = require "pmclua.base.lists"
+
+local M = {}
+
+local MOST = 2 ^ 53             -- whole numbers beyond are not exact
+
+-- ---- simple types --------------------------------------------------------------------------------------
+
+local function is_text(value) return type(value) == "string" and not value:find("\0", 1, true) end
+
+local function is_filled(value) return is_text(value) and value ~= "" end
+
+local function is_finite(value)
+  return type(value) == "number" and value == value and math.abs(value) < math.huge
+end
+
+local function is_callable(value)
+  local meta = type(value) == "table" and getmetatable(value)
+  return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
+-- What a reader of base/units.lua takes, and why it does not take another value.
+local function read_by(reader, words, editor)
+  local function read(value) return require("pmclua.base.units")[reader](value) end
+  return { is = function(value) return read(value) ~= nil end, words = words, editor = editor,
+    why = function(value) return select(2, read(value)) end }
+end
+
+---@class pmclua.public.Simple
+---@field is fun(value: any): boolean
+---@field words string after "must be"
+---@field editor string the type that LuaLS knows
+---@field spelled? fun(key: string, value: any): string in a list: how an entry that has a name is written
+---@field why? fun(value: any): string what it must be, and what to write instead of this value
+
+---@type table<string, pmclua.public.Simple>
+M.SIMPLE = {
+  any = { is = function(value) return value ~= nil end, words = "a value", editor = "any" },
+  ["nil"] = { is = function(value) return value == nil end, words = "nil", editor = "nil" },
+  string = { is = is_text, words = "a string", editor = "string" },
+  name = { is = is_filled, words = "a name", editor = "string" },
+  path = { is = is_filled, words = "a path", editor = "string" },
+  boolean = { is = function(value) return type(value) == "boolean" end, words = "true or false",
+    editor = "boolean" },
+  -- Of events and metrics, and of conditions: how an entry with a name is written rightly.
+  spec = { is = is_text, words = "a string", editor = "string", spelled = arguments.spelled.labelled },
+  condition = { is = is_text, words = "a string", editor = "string", spelled = arguments.spelled.condition },
+  ["function"] = { is = is_callable, words = "a function", editor = "function" },
+  table = { is = function(value) return type(value) == "table" and not M.class_of(value) end,
+    words = "a table", editor = "table" },
+  number = { is = is_finite, words = "a number", editor = "number" },
+  integer = { is = function(value)
+    return is_finite(value) and value % 1 == 0 and math.abs(value) <= MOST
+  end, words = "a whole number", editor = "integer" },
+  u64 = { is = function(value) return is_finite(value) or type(value) == "cdata" end, words = "a number",
+    editor = "number|ffi.cdata*" },
+  level = { is = function(value) return is_finite(value) and value > 0 and value < 1 end,
+    words = "a number between 0 and 1, such as 0.95", editor = "number" },
+  duration = read_by("seconds", 'a number of seconds or a string such as "500ms"', "number|string"),
+  share = read_by("share", 'a percentage such as "1%"', "string"),
+  file = { is = function(value) return io.type(value) == "file" end, words = "an open file",
+    editor = "file*" },
+}
+
+-- ---- classes -------------------------------------------------------------------------------------------
+
+local classes = {}              -- metatable to the name of its class
+
+--- Makes a metatable that of a class.
+---@param meta table
+---@param name string
+function M.declare_class(meta, name) classes[meta] = name end
+
+--- The class of a public object.
+---@param value any
+---@return string? name nil: it is none of pmclua's objects
+function M.class_of(value)
+  local kind = type(value)
+  return (kind == "table" or kind == "userdata") and classes[getmetatable(value)] or nil
+end
+
+-- ---- reading -------------------------------------------------------------------------------------------
+
+---@class pmclua.public.Type one alternative
+---@field kind "simple"|"literal"|"list"|"class"|"record"|"keys" keys: a record that its function checks itself
+---@field name? string of a simple one
+---@field simple? pmclua.public.Simple
+---@field least? number of numbers
+---@field most? number
+---@field literal? any
+---@field items? pmclua.public.Type[] of a list: the alternatives of each item
+---@field entry? pmclua.public.Entry of a class or record
+
+local LITERALS = { ["true"] = true, ["false"] = false }
+
+local read
+
+-- An entry's own name stands for its type.
+local function of_entry(name, topic)
+  local entry = entries.find(name, topic)
+  if not entry then error(("signatures/%s.lua: there is no type '%s'"):format(tostring(topic), name)) end
+  if entry.kind == "type" then return unpack(read(entry.type, entry.topic)) end
+  return { kind = entry.kind, entry = entry }
+end
+
+local function read_one(part, topic)
+  local text = part:match '^"(.*)"$'
+  if text then return { kind = "literal", literal = text } end
+  if tonumber(part) then return { kind = "literal", literal = tonumber(part) } end
+  if LITERALS[part] ~= nil then return { kind = "literal", literal = LITERALS[part] } end
+  local item = part:match "^%((.*)%)%[%]$" or part:match "^(.*)%[%]$"
+  if item then return { kind = "list", items = read(item, topic) } end
+  local unchecked = part:match "^{(.*)}$"
+  if unchecked then return { kind = "keys", entry = entries.find(unchecked, topic) } end
+  local name, least, most = part:match "^(%a+)%(([^.]*)%.%.(.*)%)$"
+  local simple = M.SIMPLE[name or part]
+  if not simple then return of_entry(part, topic) end
+  if not simple then return of_entry(part, topic) end
+  return { kind = "simple", name = name or part, simple = simple, least = tonumber(least),
+    most = tonumber(most) }
+end
+
+--- The alternatives of a type.
+---@param source string
+---@param topic string whose types it may name
+---@return pmclua.public.Type[]
+function M.read(source, topic)
+  local list = {}
+  -- "(a|b)[]" is one.
+  for part in source:gsub("%b()%[%]", function(group) return (group:gsub("|", "\1")) end):gmatch "[^|]+" do
+    lists.append(list, { read_one(part:gsub("\1", "|"):match "^%s*(.-)%s*$", topic) })
+  end
+  return list
+end
+read = M.read
+
+-- ---- in words ------------------------------------------------------------------------------------------
+
+local function range_words(one)
+  local words, least, most = one.simple.words, one.least, one.most
+  if least and most then return ("%s from %.15g to %.15g"):format(words, least, most) end
+  if least then return ("%s of at least %.15g"):format(words, least) end
+  return ("%s of at most %.15g"):format(words, most)
+end
+
+--- "an open event" of "open_event".
+---@param word string
+---@return string
+function M.article(word) return (word:find "^[aeiou]" and "an " or "a ") .. word:gsub("_", " ") end
+local article = M.article
+
+local SHORT = 30                -- an example that fits a sentence
+
+local function class_words(entry)
+  local example = entry.example and entry.example:match "^[%w_]+ = (.*)$"
+  return article(entry.name) .. (example and #example <= SHORT and " such as " .. example or "")
+end
+
+local describe
+
+local function words_of(one)
+  if one.kind == "literal" then return arguments.shown(one.literal) end
+  if one.kind == "list" then return "a list of " .. describe(one.items):gsub("^an? ", "") .. "s" end
+  if one.kind == "class" then return class_words(one.entry) end
+  if one.kind == "record" or one.kind == "keys" then return "a table" end
+  return (one.least or one.most) and range_words(one) or one.simple.words
+end
+
+--- What a value must be.
+---@param alternatives pmclua.public.Type[]
+---@return string
+function M.describe(alternatives)
+  local words = lists.unique(lists.map(alternatives, words_of))
+  local are_words = lists.all(alternatives, function(one) return one.kind == "literal" end)
+  if are_words and #words > 2 then return "one of " .. table.concat(words, ", ") end
+  return require("pmclua.base.text").list(words, "or")
+end
+describe = M.describe
+
+local LONGEST = 60
+
+--- A value as a message shows it: a number or text as it is, of others what they are.
+---@param value any
+---@return string
+function M.shown(value)
+  local kind, class = type(value), M.class_of(value)
+  if class then return article(class) end
+  if kind == "string" then
+    local text = require "pmclua.base.text"
+    return ('"%s"'):format(text.cut(text.safe(value), LONGEST))
+  end
+  if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
+  return article(kind)
+end
+
+-- ---- checking ------------------------------------------------------------------------------------------
+
+local function is_within(one, value)
+  return (one.least == nil or value >= one.least) and (one.most == nil or value <= one.most)
+end
+
+local accepts = {}
+
+function accepts.simple(one, value)
+  return one.simple.is(value) and (type(value) ~= "number" or is_within(one, value))
+end
+function accepts.literal(one, value) return value == one.literal end
+function accepts.class(one, value) return M.class_of(value) == one.entry.name end
+-- What is wrong within a table is said of the part that is wrong.
+local function is_plain(_, value) return type(value) == "table" and not M.class_of(value) end
+accepts.list, accepts.record, accepts.keys = is_plain, is_plain, is_plain
+
+local look_into = {}
+
+function look_into.list(one, value, name, wrong)
+  local simple = one.items[1].simple
+  local stray = arguments.stray(name, value, simple and simple.spelled)
+  if stray then return wrong("%s", stray) end
+  for i, item in ipairs(value) do M.check(item, one.items, ("%s[%d]"):format(name, i), wrong) end
+end
+
+local function key_type(record, key)
+  local field = record.fields[key] or record.fields[("[%s]"):format(tostring(key))]
+    or type(key) == "number" and record.fields["[]"] or type(key) == "string" and record.fields["[name]"]
+  if field then field.alternatives = field.alternatives or M.read(field.type, record.topic) end
+  return field
+end
+
+local function unknown_key(record, key, name, wrong)
+  if record.fields["[name]"] then return wrong("%s: each entry needs a name: { NAME = … }", name) end
+  local names = lists.where(record.order, function(other) return not other:find "^%[" end)
+  local items, safe = record.fields["[]"], require("pmclua.base.text").safe(tostring(key))
+  wrong("%s '%s'%s%s", name == "" and "unknown key" or name .. " has no option", safe,
+    arguments.meant(key, names), items and items.text and "; " .. items.text or "")
+end
+
+-- "pmc.kernel: cflags" of an option, "stop.time" within one, "repetitions" of a declaration.
+local function name_of_key(name, key)
+  local joint = name == "" and "" or name:find "^[%l_]+[.:][%w_.:]*$" and ": " or "."
+  return name .. joint .. (type(key) == "number" and "item " .. key or tostring(key))
+end
+
+--- Reports what is wrong with one key of a table of options.
+---@param value any
+---@param record pmclua.public.Entry
+---@param key any
+---@param name string whose options they are
+---@param wrong fun(form: string, ...)
+function M.check_key(value, record, key, name, wrong)
+  local field = key_type(record, key)
+  if not field then unknown_key(record, key, name, wrong)
+  else M.check(value, field.alternatives, name_of_key(name, key), wrong) end
+end
+
+--- Reports what is wrong with the keys of a table of options.
+---@param value table
+---@param record pmclua.public.Entry
+---@param name string whose options they are
+---@param wrong fun(form: string, ...)
+function M.check_keys(value, record, name, wrong)
+  local list = record.fields["[]"] and arguments.stray(name, arguments.numbered(value))
+  if list then wrong("%s", list) end
+  for key, item in pairs(value) do M.check_key(item, record, key, name, wrong) end
+  for _, key in ipairs(record.order) do
+    local field = record.fields[key]
+    if not field.optional and not key:find "^%[" and value[key] == nil then
+      wrong("%s needs %s =, %s", name, key, field.text or field.type)
+    end
+  end
+end
+
+function look_into.record(one, value, name, wrong) M.check_keys(value, one.entry, name, wrong) end
+
+-- Whether a table looks like this one of several: a list has a first item, options have none.
+local function has_form(one, value)
+  if one.kind ~= "list" and one.kind ~= "record" and one.kind ~= "keys" then return true end
+  local fields = one.kind == "record" and one.entry.fields or {}
+  local takes_items = one.kind == "list" or fields["[]"] or fields["[1]"]
+  return (value[1] ~= nil) == (takes_items and true or false)
+end
+
+local FLAT = { simple = true, literal = true, class = true }
+
+--- A quick test for values that need no closer look: true where one is right, false where `check` has to say.
+---@param alternatives pmclua.public.Type[]
+---@return fun(value: any): boolean
+function M.quick(alternatives)
+  local first = alternatives[1]
+  local is_lone = #alternatives == 1 and first.kind == "simple" and not (first.least or first.most)
+  if is_lone then return first.simple.is end
+  return function(value)
+    for i = 1, #alternatives do
+      local one = alternatives[i]
+      if FLAT[one.kind] and accepts[one.kind](one, value) then return true end
+    end
+    return false
+  end
+end
+
+-- ", did you mean …?" where one of several words is asked for.
+local function meant(value, alternatives)
+  local words = lists.map(alternatives, function(one)
+    return type(one.literal) == "string" and one.literal or nil
+  end)
+  return #words > 0 and arguments.meant(value, words) or ""
+end
+
+--- Reports what is wrong with a value.
+---@param value any
+---@param alternatives pmclua.public.Type[]
+---@param name string of the value: "pmc.group: read"
+---@param wrong fun(form: string, ...)
+---@param owner? string whose keys those of a table of options are; default: the value's own
+function M.check(value, alternatives, name, wrong, owner)
+  local found
+  for i = 1, #alternatives do
+    local one = alternatives[i]
+    if accepts[one.kind](one, value) and (not found or has_form(one, value)) then
+      found = one
+      if type(value) ~= "table" or has_form(one, value) then break end
+    end
+  end
+  if found then
+    local look = look_into[found.kind]
+    return look and look(found, value, found.kind == "record" and owner or name, wrong)
+  end
+  local scalar = type(value) == "number" or is_text(value)
+  local reader = scalar and lists.find(alternatives, function(one) return one.simple and one.simple.why end)
+  if reader then return wrong("%s must be %s", name, reader.simple.why(value)) end
+  wrong("%s must be %s, not %s%s", name, M.describe(alternatives), M.shown(value), meant(value, alternatives))
+end
+
+return M
