@@ -171,8 +171,8 @@ local function notes_of(event)
   note(event.simulated, "simulated by Valgrind, as the sum of its %s: in a run of its own, 25 to 130 times "
     .. "as long; user space only", table.concat(event.simulated or {}, " + "))
   note(event.table, "%s is of %s", event.alias, event.table)
-  note(not event.verified, "unverified: nothing confirms that the PMU has this code; if not, this "
-    .. "event reads 0, so a 0 is not reported as a count")
+  note(not event.verified and not event.absent, "unverified: nothing confirms that the PMU has this code; "
+    .. "if not, this event reads 0, so a 0 is not reported as a count")
   note(event.cpus, "counts all tasks together on CPUs %s", event.cpus or "")
   note(event.core_cpus, "counts only while the task is on CPUs %s", event.core_cpus or "")
   note(event.snapshot, "the value is a level, not a count")

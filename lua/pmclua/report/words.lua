@@ -270,7 +270,7 @@ end
 ---@return string[]
 function M.ledger_notes(ledger)
   local list, is_exact = {}, lists.all(ledger.lines, function(row) return row.exact end)
-  if not is_exact then
+  if not is_exact and ledger.comparisons > 0 then
     list[1] = ("means, which add up; their intervals do not · verdicts hold together at %g %% for %s (%s)")
       :format(100 * rule.LEVEL, text.plural(ledger.comparisons, "line"), rule.PROCEDURE)
   end

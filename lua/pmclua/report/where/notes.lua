@@ -2,6 +2,7 @@
 
 local chains = require "pmclua.profile.chains"
 local lists = require "pmclua.base.lists"
+local reading = require "pmclua.counting.reading"
 local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -51,12 +52,14 @@ local HINTS = {
 
 local LATE = "they were due by the count, and the PMU's interrupts came late or not at all: sample cycles"
 
--- What to do about a reason. Where each event is a sample, or a ring was full, rings are what lost them.
+-- What to do about a reason. Samples of Linux's own events are lost by rings alone.
 local function hint_of(reason, code)
-  local are_full = code.a[1].period == 1 or lists.any(code.result.remarks or {}, function(remark)
+  local event = code.result.event_by_field[(code.event:gsub("-", "_"))]
+  local are_full = lists.any(code.result.remarks or {}, function(remark)
     return remark:find("rings were full", 1, true)
   end)
-  return reason == "lost" and not are_full and LATE or HINTS[reason]
+  local is_late = reason == "lost" and not are_full and event and reading.most_per_ns(event) ~= nil
+  return is_late and LATE or HINTS[reason]
 end
 
 local function add_rest(list, code, ledger)
