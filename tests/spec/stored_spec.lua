@@ -80,6 +80,15 @@ describe("the remarks on a run", function()
     assert.same({ "both", a .. ": one" }, pmc.load(both).remarks)
   end)
 
+  it("that make counts doubtful do so in a merged file, too", function()
+    local unseen = require("pmclua.explain.dropped").unseen("ENOSPC", "rows")
+    local paths, both = { ended("a", { unseen }), ended("b") }, support.folder() .. "/both.jsonl"
+    pmc.stored.merge(paths, both)
+    for _, result in ipairs { pmc.load(paths[1]), pmc.load(paths), pmc.load(both) } do
+      assert.equal("unwatched", result:cells()().cycles.status)
+    end
+  end)
+
   it("are passed over where they are none", function()
     assert.same({}, pmc.load(ended("c", "text")).remarks)
     assert.same({ "one" }, pmc.load(ended("d", { 1, "one", { "x" } })).remarks)

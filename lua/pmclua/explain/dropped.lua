@@ -47,7 +47,7 @@ end
 ---@param who string
 ---@return boolean
 function M.is_unseen(remark, who)
-  return remark:find(not_each(who), 1, true) == 1 or remark:find(not_each(), 1, true) == 1
+  return remark:find(not_each(who), 1, true) ~= nil or remark:find(not_each(), 1, true) ~= nil
 end
 
 --- `unseen` where calls are followed.
@@ -69,7 +69,7 @@ end
 --- Whether a remark is one of `remark`.
 ---@param remark string
 ---@return boolean
-function M.is_remark(remark) return remark:find("^Linux stopped counting") ~= nil end
+function M.is_remark(remark) return remark:find("Linux stopped counting", 1, true) ~= nil end
 
 --- The remark on processes that a command left running.
 ---@param left { count: integer, pid: integer, name: string } the first of them
