@@ -748,9 +748,10 @@ struct pmclua_function {
     uint32_t flags;
 };
 
-/* Reads a program or shared library, with its separate debug file where there is one. Freed by
- * pmclua_symbols_close. -ELIBACC: no elfutils here; -ENOEXEC: not a program or library. */
-int pmclua_symbols_open(struct pmclua_symbols **symbols, const char *path);
+/* Reads a program or shared library, with its separate debug file: `debug_file` (NULL: where there is one in the
+ * customary places, which are all on this machine). Freed by pmclua_symbols_close. -ELIBACC: no elfutils here; -ENOEXEC:
+ * not a program or library. */
+int pmclua_symbols_open(struct pmclua_symbols **symbols, const char *path, const char *debug_file);
 void pmclua_symbols_close(struct pmclua_symbols *symbols);
 int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 /* Function `index`, counted from 0. -ENOENT. */
@@ -822,8 +823,16 @@ struct pmclua_unread { int32_t kind; const char *name; };
 /* Number `index` of it, counted from 0. -ENOENT. */
 int pmclua_symbols_unread(const struct pmclua_symbols *symbols, int32_t index, struct pmclua_unread *unread);
 
+/* Whether the file has debug information here: source lines, inlined functions. */
+int32_t pmclua_symbols_has_debug_information(const struct pmclua_symbols *symbols);
+
 /* The build id of the file: how many bytes it has; 0: none. The first `size` go to `id`. */
 int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size);
+
+/* Asks the servers of DEBUGINFOD_URLS for the debug file of a build, for some timeout_ms (about a second more where one does
+ * not answer): its path, NUL-terminated. -ENOENT: they have none; -ENOSYS: no server is named; -ETIMEDOUT; -ELIBACC: no
+ * libdebuginfod here; -ENAMETOOLONG; others as the network has them. */
+int pmclua_debuginfod_find(const uint8_t *id, int32_t bytes, int32_t timeout_ms, char *path, size_t path_bytes);
 
 /* The functions of Linux itself. */
 struct pmclua_kallsyms;

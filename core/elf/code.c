@@ -186,6 +186,12 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
     return result;
 }
 
+int32_t pmclua_symbols_has_debug_information(const struct pmclua_symbols *symbols)
+{
+    GElf_Addr bias;
+    return elfutils()->dwfl_module_getdwarf(symbols->module, &bias) != NULL;
+}
+
 int32_t pmclua_symbols_build_id(const struct pmclua_symbols *symbols, uint8_t *id, int32_t size)
 {
     const unsigned char *bytes;

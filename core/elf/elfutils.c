@@ -2,6 +2,8 @@
  * elfutils.c: opens libdw and libelf once; what a failed attempt said is said again.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "elfutils.h"
 
@@ -12,6 +14,24 @@ static void *find(void *libdw, void *libelf, const char *name)
 {
     void *function = dlsym(libdw, name);
     return function ? function : dlsym(libelf, name);
+}
+
+static const char SERVERS[] = "DEBUGINFOD_URLS";
+
+char *elfutils_hide_servers(void)
+{
+    const char *value = getenv(SERVERS);
+    char *servers = value ? strdup(value) : NULL;
+    if (servers)
+        unsetenv(SERVERS);
+    return servers;
+}
+
+void elfutils_show_servers(char *servers)
+{
+    if (servers)
+        setenv(SERVERS, servers, 1);
+    free(servers);
 }
 
 static int load(void)
@@ -29,7 +49,10 @@ static int load(void)
 
 const struct elfutils *elfutils(void)
 {
-    if (state == NOT_TRIED)
+    if (state == NOT_TRIED) {
+        char *servers = elfutils_hide_servers();       /* libdw would open libdebuginfod, and libcurl with it */
         state = load() ? READY : ABSENT;
+        elfutils_show_servers(servers);
+    }
     return state == READY ? &functions : 0;
 }

@@ -27,5 +27,9 @@
 #define ELFUTILS_MEMBER(name) __typeof__(name) *name;
 struct elfutils { ELFUTILS_FUNCTIONS(ELFUTILS_MEMBER) };
 
+/* Takes DEBUGINFOD_URLS out of the environment, by which libdw asks servers for what it does not find, and puts it back. */
+char *elfutils_hide_servers(void);
+void  elfutils_show_servers(char *servers);
+
 /* NULL: elfutils is not installed. */
 const struct elfutils *elfutils(void);

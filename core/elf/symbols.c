@@ -6,6 +6,7 @@
  * because a debug file has none that are of use.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,26 @@
 
 static char *debuginfo_path;       /* NULL: the customary places */
 
+/* The debug file that was given, or one of the customary places: no server is asked. */
+static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,
+                           const char *link, GElf_Word crc, char **found)
+{
+    struct pmclua_symbols *symbols = *userdata;
+    if (symbols->debug_file) {                     /* once: what dwz moved to another file is asked for here, too */
+        *found = symbols->debug_file;
+        symbols->debug_file = NULL;
+        return open(*found, O_RDONLY | O_CLOEXEC);
+    }
+    char *servers = elfutils_hide_servers();
+    int fd = elfutils()->dwfl_standard_find_debuginfo(module, userdata, name, base, path, link, crc, found);
+    elfutils_show_servers(servers);
+    return fd;
+}
+
 static int report_file(struct pmclua_symbols *symbols, const char *path)
 {
     const struct elfutils *dw = elfutils();
-    static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path };
-    callbacks.find_debuginfo = dw->dwfl_standard_find_debuginfo;
+    static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path, .find_debuginfo = find_debug_file };
     callbacks.section_address = dw->dwfl_offline_section_address;
     symbols->dwfl = dw->dwfl_begin(&callbacks);
     if (!symbols->dwfl)
@@ -31,6 +47,9 @@ static int report_file(struct pmclua_symbols *symbols, const char *path)
     dw->dwfl_report_begin(symbols->dwfl);
     symbols->module = dw->dwfl_report_offline(symbols->dwfl, path, path, -1);
     dw->dwfl_report_end(symbols->dwfl, NULL, NULL);
+    void **userdata = NULL;
+    if (symbols->module && dw->dwfl_module_info(symbols->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+        *userdata = symbols;
     GElf_Ehdr header;
     symbols->elf = symbols->module ? dw->dwfl_module_getelf(symbols->module, &symbols->bias) : NULL;
     if (!symbols->elf || !dw->gelf_getehdr(symbols->elf, &header))
@@ -81,7 +100,7 @@ static int open_file(const char *path)
     return fd == -ENOTSUP || fd == -EISDIR ? -ENOEXEC : fd;
 }
 
-int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
+int pmclua_symbols_open(struct pmclua_symbols **out, const char *path, const char *debug_file)
 {
     if (!elfutils())
         return -ELIBACC;
@@ -89,7 +108,9 @@ int pmclua_symbols_open(struct pmclua_symbols **out, const char *path)
     if (!symbols)
         return -ENOMEM;
     symbols->fd = open_file(path);
-    int result = symbols->fd < 0 ? symbols->fd : report_file(symbols, path);
+    symbols->debug_file = debug_file ? strdup(debug_file) : NULL;
+    int result = symbols->fd < 0 ? symbols->fd : debug_file && !symbols->debug_file ? -ENOMEM
+        : report_file(symbols, path);
     if (result == 0)
         result = read_sections(symbols);
     if (result == 0)
@@ -121,6 +142,7 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
         elfutils()->dwfl_end(symbols->dwfl);
     if (symbols->fd >= 0)
         close(symbols->fd);
+    free(symbols->debug_file);
     free(symbols);
 }
 

@@ -18,6 +18,7 @@ struct section { uint64_t start, end; uint32_t entry_bytes; int is_plt; };    /*
 
 struct pmclua_symbols {
     int fd;                        /* the file itself */
+    char *debug_file;              /* that is to be read; NULL: it is, or is of the customary places */
     struct section *section;       /* by address */
     int32_t sections;
     struct units *units;           /* dwarf_units.c; NULL: not looked for yet */

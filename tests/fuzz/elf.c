@@ -34,7 +34,7 @@ int fuzz_one(const uint8_t *bytes, size_t count)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (fd < 0 || write(fd, bytes, count) != (ssize_t)count)
         abort();
-    if (pmclua_symbols_open(&symbols, path) == 0) {
+    if (pmclua_symbols_open(&symbols, path, NULL) == 0) {
         int32_t n = pmclua_symbols_count(symbols), found[FOUND];
         HOLD(n >= 0);
         for (int32_t i = 0; i < n && i < FUNCTIONS; i++)

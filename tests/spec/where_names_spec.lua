@@ -125,7 +125,7 @@ describe("a function that was inlined", function()
       for _, row in ipairs(ledger.rest) do sum = sum + row.a end
       assert.equal(ledger.total.a, sum)
     end
-    assert.matches("a ledger is by", support.message_of(found.ledger, found, "inline"))
+    assert.matches("did you mean 'inlined'", support.message_of(found.ledger, found, "inline"))
   end)
 
   it("is annotated where it was copied to", function()

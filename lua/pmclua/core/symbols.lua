@@ -24,10 +24,11 @@ Symbols.__index = Symbols
 --- Reads the functions of a program or shared library. Returns them; or nil, errno name, number: ELIBACC
 --- without elfutils, ENOEXEC for a file that is neither.
 ---@param path string
+---@param debug_file? string nil: where there is one in the customary places
 ---@return pmclua.core.Symbols?
-function M.open(path)
+function M.open(path, debug_file)
   local handle = ffi.new "struct pmclua_symbols *[1]"
-  local result = C.pmclua_symbols_open(handle, path)
+  local result = C.pmclua_symbols_open(handle, path, debug_file)
   if result < 0 then return refused(result) end
   return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_symbols_close), path = path,
     count = C.pmclua_symbols_count(handle[0]) }, Symbols)
@@ -117,6 +118,21 @@ function M.linked(path)
   return linked
 end
 
+--- Asks the servers of DEBUGINFOD_URLS for the debug file of a build. Returns its path; or nil, errno name, number:
+--- ENOENT where they have none, ETIMEDOUT, ELIBACC without libdebuginfod.
+---@param build_id string in hexadecimal
+---@param seconds number that it may take; about one more where a server does not answer
+---@return string?
+---@return string? code
+---@return integer? errnum
+function M.debug_file(build_id, seconds)
+  local bytes, path = build_id:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end),
+    ffi.new "char[4096]"
+  local result = C.pmclua_debuginfod_find(bytes, #bytes, math.ceil(seconds * 1000), path, 4096)
+  if result < 0 then return refused(result) end
+  return ffi.string(path)
+end
+
 -- ---- names ---------------------------------------------------------------------------------------------
 
 local MOST_BYTES = 65536         -- of a name
@@ -187,6 +203,12 @@ local function inlined_list(raw, count)
       declared = text(one.declared), line = positive(one.line) }
   end
   return count > 0 and list or nil
+end
+
+--- Whether the file has debug information here: source lines, inlined functions.
+---@return boolean
+function Symbols:has_debug_information()
+  return C.pmclua_symbols_has_debug_information(open_handle(self)) ~= 0
 end
 
 --- The build id of the file, in hexadecimal; nil: it has none.

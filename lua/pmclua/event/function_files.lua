@@ -50,6 +50,15 @@ function M.of_file(path)
   return list
 end
 
+--- The functions of a file with the debug information of servers that the user names; nil: they have none.
+---@param path string
+---@return pmclua.core.Symbols?
+function M.completed(path)
+  local list = require("pmclua.event.debuginfod").complete(M.of_file(path))
+  if list then opened[path].symbols = list end
+  return list
+end
+
 -- ---- where files are -----------------------------------------------------------------------------------
 
 -- A path as the process has it, which may be in another mount namespace.

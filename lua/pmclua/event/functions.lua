@@ -125,6 +125,20 @@ end
 
 -- ---- the function that is meant -------------------------------------------------------------------------
 
+--- The functions of a file that a name means; where it has none, with the debug information that servers may have.
+---@param list pmclua.core.Symbols
+---@param path string
+---@param name string
+---@return pmclua.core.Symbol[]
+---@return pmclua.core.Symbols
+function M.match(list, path, name)
+  local found = signature.match(list, name)
+  local has_no_more = #found > 0 or list:has_debug_information()
+  local completed = not has_no_more and files.completed(path)
+  if not completed then return found, list end
+  return signature.match(completed, name), completed
+end
+
 --- The one function that a name means, and its file. Raises a problem.
 ---@param spec string
 ---@param image pmclua.functions.Image
@@ -134,8 +148,7 @@ end
 function M.one(spec, image)
   local file, name = files.split(spec)
   local path = files.file(file, image)
-  local list = files.of_file(path)
-  local found = signature.match(list, name)
+  local found, list = M.match(files.of_file(path), path, name)
   if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, image) end
   if #found > 1 then
     problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),

@@ -300,13 +300,15 @@ end
 
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)
-  local ring_bytes, call_chains
+  local ring_bytes, call_chains, lines
   if type(value) == "table" then
-    ring_bytes, call_chains, value = value.ring_bytes, value.call_chains, { unpack(value) }
+    ring_bytes, call_chains, lines = value.ring_bytes, value.call_chains, value.lines
+    value = { unpack(value) }
     local is_size = ring_bytes == nil or type(ring_bytes) == "number" and ring_bytes >= 4096
       and math.log(ring_bytes) / math.log(2) % 1 == 0
     if not is_size then wrong "sample.ring_bytes must be a power of two from 4096 on" end
     if type(call_chains or false) ~= "boolean" then wrong "sample.call_chains must be true or false" end
+    if type(lines or false) ~= "boolean" then wrong "sample.lines must be true or false" end
   end
   local sampled = asked.events(value, function(form, ...) wrong("sample: " .. form, ...) end)
   for i, event in ipairs(sampled) do
@@ -318,6 +320,7 @@ function check.sample(value, wrong)
   end
   local fields = lists.column(sampled, "field")
   fields.events, fields.ring_bytes, fields.call_chains = sampled, ring_bytes, call_chains or nil
+  fields.lines = lines
   return fields
 end
 

@@ -249,7 +249,7 @@ local function profile_of(self, step, result)
   end
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
-    self.attribution, self.call_chains)
+    self.attribution, self.declaration.sample)
   local ran = part_of_time(found, event)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end

@@ -40,9 +40,9 @@ end
 -- The key sample: the events, and what is wanted of each sample.
 local function sampled(options)
   local event = options.event or M.default_event()
-  if options.call_chains == nil then return event end
+  if options.call_chains == nil and options.lines == nil then return event end
   local key = type(event) == "table" and { unpack(event) } or { event }
-  key.call_chains = options.call_chains
+  key.call_chains, key.lines = options.call_chains, options.lines
   return key
 end
 
@@ -68,7 +68,7 @@ end
 --- pmc.where { target = pmc.pid(1), duration = "1s" }.
 ---@param ... any one or two command strings or commands, then options if any: { event?: string|string[],
 ---   repetitions?: integer, warmup?: integer, seed?: integer, timeout?: number|string, pin?: string,
----   layout?: string|table, call_chains?: boolean, target?: pmclua.Target, duration?: number|string,
+---   layout?: string|table, call_chains?: boolean, lines?: boolean, target?: pmclua.Target, duration?: number|string,
 ---   store?: string, quiet?: boolean }
 ---@return pmclua.CodeResult of the first event; `result:where(EVENT)` has the others
 function M.where(...)

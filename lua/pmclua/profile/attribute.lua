@@ -178,6 +178,37 @@ function Attribution:place(file, offset)
   return place
 end
 
+-- So many functions are shown unless somebody asks for more, and of these, those with less are not worth a server.
+local SHOWN, LEAST_SHARE = 20, 0.01
+
+local function lacks_lines(line)
+  return line.at[1] ~= nil and not require("pmclua.base.lists").any(line.at, function(at) return at.line end)
+end
+
+--- Asks the servers that the user names for the debug information of what will be shown without names, or without
+--- source lines.
+---@param lines pmclua.ProfileLine[] of a profile, the largest first
+---@param total number of the profile
+---@param wants_lines boolean source lines will be shown
+---@return boolean has_more a file has more of it now: the lines are to be made anew
+function Attribution:complete(lines, total, wants_lines)
+  local debuginfod, has_more = require "pmclua.event.debuginfod", false
+  for i = 1, debuginfod.is_wanted() and math.min(SHOWN, #lines) or 0 do
+    local line = lines[i]
+    local known = self.files[file_key { path = line.file, build_id = line.build_id }]
+    local is_lacking = line.nameless or wants_lines and lacks_lines(line)
+    local is_worth = is_lacking and line.count >= LEAST_SHARE * total and known and known.symbols
+    if is_worth and not known.symbols:has_debug_information() then
+      local symbols, sentence = debuginfod.complete(known.symbols)
+      if symbols then
+        known.symbols, known.places, known.written, has_more = symbols, {}, nil, true
+      end
+      if sentence then self:say("%s", sentence) end
+    end
+  end
+  return has_more
+end
+
 --- Remarks on debug information that could not be read.
 function Attribution:note_unread()
   local sentences = require("pmclua.event.unread").sentences

@@ -119,15 +119,18 @@ end
 ---@param found pmclua.core.Samples
 ---@param event pmclua.Event with the attr that was opened
 ---@param attribution pmclua.Attribution
----@param with_chains? boolean
+---@param options? { call_chains?: boolean, lines?: boolean } lines: source lines will be shown
 ---@return pmclua.Profile
-function M.new(found, event, attribution, with_chains)
+function M.new(found, event, attribution, options)
+  options = options or {}
   local total = tonumber(found.total)
   local rest = rest_of(found, event, total)
   local is_exact = found.period == 1 and next(rest) == nil
+  local lines = lines_of(found, attribution)
+  if attribution:complete(lines, total, options.lines or false) then lines = lines_of(found, attribution) end
   return { event = event.name, period = found.period, total = total, unit = event.unit,
-    lines = lines_of(found, attribution), rest = rest, exact = is_exact or nil, source = "samples",
-    program = found.program, chains = with_chains and chains.of(found, attribution) or nil }
+    lines = lines, rest = rest, exact = is_exact or nil, source = "samples",
+    program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil }
 end
 
 return M

@@ -103,17 +103,12 @@ function M.new(result, asked)
   return self
 end
 
-local BY = lists.set { "function", "inlined", "line", "inlined line" }
-
 --- The ledger by function, or by source line. Its rows: key, label, a, b (means), a_sum, b_sum,
 --- difference, low, high, share, verdict.
 ---@param by? pmclua.CodeBy
 ---@return pmclua.Ledger
 function CodeResult:ledger(by)
   by = by or "function"
-  if not BY[by] then
-    explain.misuse(("a ledger is by %s"):format(text.list(lists.keys(BY), "or")), 3)
-  end
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
     groups = self.groups, incomplete = self.incomplete }
   return self.ledgers[by]

@@ -9,7 +9,6 @@ local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local lists = require "pmclua.base.lists"
 local named = require "pmclua.event.functions"
-local signature = require "pmclua.event.signature"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -108,8 +107,8 @@ end
 function M.find(spec, image, options)
   local file, name = files.split(spec)
   local path = files.file(file, image)
-  local list = files.of_file(path)
-  local found, regions, skipped = signature.match(list, name), {}, {}
+  local found, list = named.match(files.of_file(path), path, name)
+  local regions, skipped = {}, {}
   local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
     if symbol.imported and #found == 1 then named.raise_imported(symbol, path, image) end

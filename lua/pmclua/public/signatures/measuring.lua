@@ -256,6 +256,7 @@ record where_options
   store?: string|false -- the path of a new file; default: none
   quiet?: boolean -- default: true
   call_chains?: boolean -- true: who called whom, by frame pointer
+  lines?: boolean -- true: source lines will be shown; servers of DEBUGINFOD_URLS are asked for these, too
   target?: target -- samples what runs already
   duration?: duration -- how long a target is sampled
 
@@ -273,17 +274,19 @@ class where w
   missing: integer -- repetitions without a partner
   > w = pmc.where("true", { event = "page-faults" })
 
-where:ledger(by?: "function"|"line") -> ledger
-  What each function or line has of the total.
+where:ledger(by?: "function"|"inlined"|"line"|"inlined line") -> ledger
+  What each function or line has of the total; by "inlined…" under the names of the functions that were inlined.
   > print(#w:ledger("line").lines)
 
-where:row(name: name) -> ledger_row
-  The row of a function.
-  raises an error where no function of that name has a line of its own
+where:row(name: name, by?: "function"|"inlined") -> ledger_row
+  The row of a function, by its name, with parameters or without, the end of its path, or its label. By default one that
+  was inlined everywhere has its row by "inlined".
+  raises an error where no function of that name has a line of its own, and where the name means several
   > print(w:row(w:ledger().lines[1].label).a)
 
 where:annotation(row: table, sources?: path[]) -> table
-  A function's counts by source line (`sources`) and by instruction (`codes`), with `why` where a file is missing.
+  A function's counts by what was inlined in it (`copies`), by source line (`sources`) and by instruction (`codes`),
+  with `why` where a file is missing.
   > print(#w:annotation(w:ledger().lines[1]).codes)
 
 where:report(options?: where_report_options) -> text: string
@@ -296,7 +299,7 @@ where:write(path?: path, options?: where_report_options)
   > w:write("-", { format = "csv" })
 
 record where_report_options shown_options
-  by?: "function"|"line"
+  by?: "function"|"inlined"|"line"|"inlined line"
   most?: integer(1..) -- lines that a table shows; default: 20
   annotate?: string -- a function, whose source and instructions are shown
   sources?: path[] -- folders below which sources may be
