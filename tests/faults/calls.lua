@@ -106,6 +106,7 @@ M.LEFT = {
   utime = "lfs: by no module", fcntl64 = "lfs.lock: by no module",
   -- LuaJIT's own memory: its compiled code does not outlive a refusal (2.1.0-beta3).
   mmap64 = "LuaJIT's memory", mremap = "LuaJIT's memory",
+  sbrk = "libiberty's words on how much memory there was, as it ends for want of it",
   -- A character of text that fwrite has made room for.
   fputc = "as fwrite", putc = "as fwrite",
 }
