@@ -269,9 +269,9 @@ enum pmclua_outcome {
                                 * connection is closed: fault_*, and as text the file that the instruction is in */
 };
 
-/* The exit status of a runner whose connection is gone (a kernel may have closed or replaced it), and of one that
- * has no memory for a message. */
-enum { PMCLUA_CUT_OFF = 113, PMCLUA_OUT_OF_MEMORY = 114 };
+/* The exit status of a runner whose connection is gone (a kernel may have closed or replaced it), of one that has no
+ * memory for a message, and of one that has no descriptor for itself. */
+enum { PMCLUA_CUT_OFF = 113, PMCLUA_OUT_OF_MEMORY = 114, PMCLUA_NO_DESCRIPTOR = 115 };
 
 /* What was being done when a repetition could not be started. */
 enum pmclua_stage {
@@ -466,11 +466,16 @@ int pmclua_mkdir(const char *path, uint32_t mode);
 int pmclua_rename(const char *from, const char *to);
 /* Makes a private file from `template` ("…XXXXXX", overwritten with its name): a descriptor. */
 int pmclua_make_temporary(char *template_path);
-/* Makes a private folder in the same way. */
-int pmclua_make_folder(char *template_path);
-/* Makes a private folder from `path` ("…XXXXXX", PMCLUA_PATH_BYTES of room, overwritten with its name) and in it the FIFO
- * "log": a descriptor that reads it and never waits. */
-int pmclua_make_scratch(char *path);
+/* 0 when files may be made in a folder: -EROFS; -ENOSPC: there is hardly room for one; -EACCES: code is to run there
+ * (`for_code`) and may not. */
+int pmclua_check_place(const char *folder, int32_t for_code);
+/* Makes a private folder from `template_path`, where pmclua_check_place allows it. It goes with this process, also by a
+ * signal, until pmclua_remove_folder. */
+int pmclua_make_folder(char *template_path, int32_t for_code);
+/* Removes a folder with all in it, nothing behind links. */
+void pmclua_remove_folder(const char *path);
+/* Makes a private FIFO: a descriptor that reads it and never waits. */
+int pmclua_make_fifo(const char *path);
 /* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size. -ENOTSUP where
  * it is no regular file, -ELOOP where it is a link and is_link_refused. */
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);

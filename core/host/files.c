@@ -24,24 +24,10 @@ int pmclua_make_temporary(char *template_path)
     return fd < 0 ? -errno : fd;
 }
 
-int pmclua_make_folder(char *template_path) { return mkdtemp(template_path) ? 0 : -errno; }
-
-int pmclua_make_scratch(char *path)
+int pmclua_make_fifo(const char *path)
 {
-    size_t folder = strlen(path);
-    if (folder + sizeof "/log" > PMCLUA_PATH_BYTES)
-        return -ENAMETOOLONG;
-    if (!mkdtemp(path))
-        return -errno;
-    strcpy(path + folder, "/log");
     int fd = mkfifo(path, 0600) < 0 ? -1 : open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    int error = errno;
-    if (fd < 0)
-        remove(path);
-    path[folder] = '\0';
-    if (fd < 0)
-        remove(path);
-    return fd < 0 ? -error : fd;
+    return fd < 0 ? -errno : fd;
 }
 
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size)

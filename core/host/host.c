@@ -66,9 +66,11 @@ int pmclua_folder(char *folder, size_t bytes)
     char path[PATH_MAX];
     if (!dladdr((void *)(uintptr_t)pmclua_folder, &here) || !here.dli_fname)
         return -ENOENT;
-    /* The executable's own name is what it was called by, which may be anything; /proc knows better. */
+    /* The executable's own name is what it was called by, which may be anything; /proc knows better, and without it
+     * what was executed, if only until our working directory changes. */
     int is_program = dladdr((void *)getauxval(AT_PHDR), &program) && program.dli_fbase == here.dli_fbase;
-    if (!realpath(is_program ? "/proc/self/exe" : here.dli_fname, path))
+    if (!realpath(is_program ? "/proc/self/exe" : here.dli_fname, path)
+        && !(is_program && realpath((const char *)getauxval(AT_EXECFN), path)))
         return -errno;
     *strrchr(path, '/') = '\0';
     if (strlen(path) >= bytes)
@@ -118,60 +120,6 @@ int pmclua_columns(int32_t fd)
         return -errno;
     return size.ws_col ? size.ws_col : -ENOTTY;
 }
-
-/* ---- interrupts ---- */
-
-static volatile sig_atomic_t interrupts, interrupt_signal;
-static int deadly_second;
-
-static const int CAUGHT[] = { SIGINT, SIGTERM, SIGHUP };
-static struct sigaction found[SIGTERM + 1];    /* by signal: what our handler has replaced, a host program's or none */
-
-/* SIGTERM and SIGHUP ask to end at once, as a second SIGINT does. */
-static void on_interrupt(int signal)
-{
-    interrupts += signal == SIGINT ? 1 : 2;
-    interrupt_signal = signal;
-    if (deadly_second && interrupts > 1) {
-        sigaction(signal, &found[signal], NULL);
-        raise(signal);
-    }
-}
-
-/* One that is ignored (by nohup, by a shell for its background jobs) stays ignored. */
-static int catch_signal(int signal, int on)
-{
-    struct sigaction now, action = { .sa_handler = on_interrupt };                  /* no SA_RESTART: waits end */
-    if (sigaction(signal, NULL, &now) < 0)
-        return -errno;
-    int is_ours = now.sa_handler == on_interrupt;
-    if (now.sa_handler == SIG_IGN || is_ours == (on != 0))
-        return 0;
-    if (!is_ours)
-        found[signal] = now;
-    return sigaction(signal, is_ours ? &found[signal] : &action, NULL) < 0 ? -errno : 0;
-}
-
-int pmclua_catch_interrupts(int32_t on)
-{
-    int result = 0;
-    interrupts = 0;
-    interrupt_signal = 0;
-    deadly_second = on == 2;
-    for (size_t i = 0; i < sizeof CAUGHT / sizeof *CAUGHT && result == 0; i++)
-        result = catch_signal(CAUGHT[i], on);
-    return result;
-}
-
-int32_t pmclua_second_kills(int32_t on)
-{
-    int before = deadly_second;
-    deadly_second = on;
-    return before;
-}
-
-int32_t pmclua_interrupt_signal(void) { return (int32_t)interrupt_signal; }
-uint32_t pmclua_interrupts(void) { return (uint32_t)interrupts; }
 
 /* ---- CPUs and rights ---- */
 

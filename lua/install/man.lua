@@ -20,6 +20,7 @@ local ENVIRONMENT = {
   { "LUA_PATH, LUA_CPATH", "where to look for modules that are not next to the script, as with lua(1)" },
   { "XDG_DATA_HOME", "its folder pmclua/scripts holds the user's own scripts" },
   { "XDG_STATE_HOME", "its folder pmclua holds stored results and the prompt's history" },
+  { "TMPDIR", "where temporary files are made, before /tmp and /var/tmp" },
   { "XDG_CACHE_HOME", "its folder pmclua holds compiled kernels and vendors' tables" },
   { "PMCLUA_VENDOR", "folders of vendors' events and metrics, with : between them" },
   { "SYSFS_PATH", "another root for files that are read from /sys, as with perf" },

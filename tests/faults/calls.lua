@@ -30,6 +30,7 @@ M.WAYS = {
   lseek = "EIO", ftruncate = "EIO EINTR", flock = "EAGAIN EINTR ENOSYS", fstat = "EIO ENOMEM",
   stat = "EACCES ENOENT EIO", lstat = "EACCES ENOENT EIO", access = "EACCES EIO",
   rename = "EACCES ENOSPC EROFS", remove = "EACCES EROFS", mkdir = "EACCES ENOSPC EROFS EEXIST",
+  openat = "EACCES EMFILE", unlinkat = "EACCES EROFS", statvfs = "EIO ENOSYS",
   mkostemp = "EACCES ENOSPC EMFILE", mkdtemp = "EACCES ENOSPC EROFS", mkfifo = "EACCES ENOSPC EROFS",
   realpath = "EACCES ENOENT EIO",
   opendir = "EACCES EMFILE ENOENT", readdir = "EIO ZERO",

@@ -34,6 +34,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -44,7 +45,7 @@
 
 #define CALLS(X) X(perf_event_open) X(perf_read) X(pidfd_open) X(ioctl) X(read) X(pread) X(write) X(open) X(close) \
     X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(rename) X(remove) X(mkdir) \
-    X(mkostemp) X(mkdtemp) X(mkfifo) \
+    X(mkostemp) X(mkdtemp) X(openat) X(unlinkat) X(statvfs) X(mkfifo) \
     X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
     X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
@@ -179,6 +180,8 @@ FAILS(int, fstat, (int fd, struct stat *facts), (fd, facts))
 FAILS(int, rename, (const char *from, const char *to), (from, to))
 FAILS(int, mkdir, (const char *path, mode_t mode), (path, mode))
 FAILS(int, mkfifo, (const char *path, mode_t mode), (path, mode))
+FAILS(int, unlinkat, (int folder, const char *name, int flags), (folder, name, flags))
+FAILS(int, statvfs, (const char *path, struct statvfs *facts), (path, facts))
 FAILS(int, mkostemp, (char *path, int flags), (path, flags))
 FAILS(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus))
 FAILS(int, setitimer, (__itimer_which_t which, const struct itimerval *now, struct itimerval *old), (which, now, old))
@@ -266,6 +269,15 @@ int open(const char *path, int flags, ...)
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
     va_end(rest);
     return meet(CALL_open) ? -1 : REAL(open)(path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    return meet(CALL_openat) ? -1 : REAL(openat)(folder, path, flags, mode);
 }
 
 int ioctl(int fd, unsigned long request, ...)

@@ -77,25 +77,28 @@ function M.replace(path, text)
   return ok, code, errnum
 end
 
---- Makes a private folder: its path; or nil, errno name, number.
----@param template string a path that ends in XXXXXX
-function M.make_folder(template)
+--- Makes a private folder, which goes with this process: its path; or nil, errno name, number.
+---@param template string an absolute path that ends in XXXXXX
+---@param for_code? boolean programs and libraries are to be run from it
+function M.make_folder(template, for_code)
   local path = ffi.new("char[?]", #template + 1, template)
-  local result = C.pmclua_make_folder(path)
+  local result = C.pmclua_make_folder(path, for_code and 1 or 0)
   if result < 0 then return refused(result) end
   return ffi.string(path)
 end
 
---- A private folder for files of other programs, with the FIFO "log" in it, from which `read_some` reads; or nil,
---- errno name, number.
----@param template string a path that ends in XXXXXX
----@return string? path
----@return integer|string fd
-function M.make_scratch(template)
-  local path = ffi.new("char[?]", C.PMCLUA_PATH_BYTES, template)
-  local fd = C.pmclua_make_scratch(path)
+--- Whether files may be made in a folder: true; or nil and why not: EROFS; ENOSPC: there is hardly room for one;
+--- EACCES: programs and libraries are to be run from it (`for_code`) and may not.
+function M.check_place(folder, for_code) return done(C.pmclua_check_place(folder, for_code and 1 or 0)) end
+
+--- Removes a folder with all in it.
+function M.remove_folder(path) C.pmclua_remove_folder(path) end
+
+--- Makes a private FIFO, from which `read_some` reads: its descriptor; or nil, errno name, number.
+function M.make_fifo(path)
+  local fd = C.pmclua_make_fifo(path)
   if fd < 0 then return refused(fd) end
-  return ffi.string(path), fd
+  return fd
 end
 
 local SOME = 65536
@@ -191,7 +194,7 @@ function M.read_beginning(path, bytes)
   return answer(path, with_plain(path, ANYBODY, function(fd) return read_up_to(fd, bytes) end))
 end
 
---- Closes a descriptor of make_scratch.
+--- Closes a descriptor of make_fifo.
 ---@param fd integer
 function M.close(fd) C.pmclua_close(fd) end
 

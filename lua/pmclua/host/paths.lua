@@ -147,15 +147,15 @@ function paths.temporary()
 end
 
 --- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
---- name.
+--- name, number.
 ---@param folder string absolute path
 function paths.make(folder)
   local path = ""
   for part in folder:gmatch "[^/]+" do
     path = path .. "/" .. part
     if not exists(path) then
-      local ok, code = core.mkdir(path, 448)      -- 0700
-      if not ok and code ~= "EEXIST" then return nil, code end
+      local ok, code, errnum = core.mkdir(path, 448)      -- 0700
+      if not ok and code ~= "EEXIST" then return nil, code, errnum end
     end
   end
   return true

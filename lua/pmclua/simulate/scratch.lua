@@ -1,16 +1,15 @@
 --- scratch.lua: the folder that Valgrind's processes write to while a command runs: their log, their counts.
 --
--- Invariant: what one run left is gone before the next one begins, and everything is gone after `close`, or with the
--- next of this user's where nobody could close it. The log is a FIFO: a process that begins would empty a file. Nobody
--- else can open, rename or add anything there, though everybody sees its name among Valgrind's arguments.
+-- Invariant: what one run left is gone before the next one begins, and everything is gone after `close`. The log is a
+-- FIFO: a process that begins would empty a file. Nobody else can open, rename or add anything there, though everybody
+-- sees its name among Valgrind's arguments.
 
-local bit = require "bit"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
-local paths = require "pmclua.host.paths"
 local tasks = require "pmclua.host.tasks"
+local temporary = require "pmclua.host.temporary"
 
 local M = {}
 
@@ -22,52 +21,16 @@ local M = {}
 local Scratch = {}
 Scratch.__index = Scratch
 
-local function remove(folder)
-  for _, name in ipairs(machine.entries(folder)) do os.remove(folder .. "/" .. name) end
-  os.remove(folder)
-end
-
--- The PID namespace of this process, its id and start; nil where /proc does not show them.
-local function owner()
-  local lfs, pid = require "lfs", core.pid()
-  local namespace, start = lfs.attributes("/proc/self/ns/pid", "ino"), tasks.start(pid)
-  local is_own_proc = lfs.symlinkattributes("/proc/self", "target") == tostring(pid)
-  if is_own_proc and namespace and start then return namespace, pid, start end
-end
-
-local KIND, FOLDER = 0xf000, 0x4000
-
--- Removes what a pmclua of this user left that was killed: nobody else's, nor that of a process that may run.
-local function remove_left(folder)
-  local here = owner()
-  for _, name in ipairs(here and machine.entries(folder) or {}) do
-    local namespace, pid, start = name:match "^pmclua%-simulate%-(%d+)%-(%d+)%-(%d+)%-%w+$"
-    local facts = tonumber(namespace) == here and core.stat(folder .. "/" .. name)
-    local is_ours = facts and facts.uid == core.uid() and bit.band(facts.mode, KIND) == FOLDER
-    if is_ours and tasks.start(tonumber(pid)) ~= tonumber(start) then remove(folder .. "/" .. name) end
-  end
-end
-
-local looked = {}           -- folders in which this process has looked for such
-
-local function looked_through(folder)
-  if not looked[folder] then remove_left(folder) end
-  looked[folder] = true
-  return folder
-end
-
 --- Makes it. Raises an error object.
 ---@return pmclua.Scratch
 function M.new()
-  local errnum
-  local template = ("/pmclua-simulate-%s-XXXXXX"):format(table.concat({ owner() }, "-"))
-  for _, folder in ipairs(paths.temporary()) do
-    local path, fd, number = core.make_scratch(looked_through(folder) .. template)
-    local self = path and { path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }
-    if self then return setmetatable(self, Scratch) end
-    errnum = number
+  local path = temporary.make "simulate"
+  local fd, _, errnum = core.make_fifo(path .. "/log")
+  if fd then
+    return setmetatable({ path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }, Scratch)
   end
-  error(explain.system(errnum, "write", "/tmp"), 0)
+  temporary.remove(path)
+  error(explain.system(errnum, "write", path), 0)
 end
 
 --- Takes in what Valgrind has written so far: it waits where the log is full.
@@ -127,7 +90,7 @@ function Scratch:close()
   if not self.fd then return end
   core.close(self.fd)
   self.fd = nil
-  remove(self.path)
+  temporary.remove(self.path)
 end
 
 return M

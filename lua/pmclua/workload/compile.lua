@@ -14,6 +14,7 @@ local lines_of = require("pmclua.base.text").lines
 local tool = require "pmclua.host.tools"
 local dependencies = require "pmclua.workload.dependencies"
 local shellwords = require "pmclua.workload.shellwords"
+local temporary_folders = require "pmclua.host.temporary"
 
 local compile = {}
 
@@ -39,40 +40,41 @@ local function write_private(path, text)
   if not ok then error(explain.system(errnum, "write", path), 0) end
 end
 
---- The private folder of compiled kernels. A folder that belongs to others, or that others may write, is
---- refused: what is loaded from it runs as the user.
-local function cache_folder()
-  local base = paths.cache()
-  local folder = base and base .. "/kernels" or ("/tmp/pmclua-%d/kernels"):format(core.uid())
-  local ok, code = paths.make(folder)
-  local private = ok and paths.private(folder)
-  if private then return private end
-  error(explain.problem {
-    code = code or "EACCES", operation = "compile",
-    message = ("the folder of compiled kernels, %s, cannot be used: %s"):format(folder,
-      code or "it must be a folder of yours that nobody else may open or replace"),
-    hint = code and "set XDG_CACHE_HOME to a folder that you may write to"
-      or "set XDG_CACHE_HOME to a folder of yours, or: chmod 700 " .. folder,
-  }, 0)
+local stand_in                          -- for the folder of compiled kernels; goes with this process
+
+-- Makes it, and says once why the user's own is none.
+local function use_stand_in(why)
+  stand_in = temporary_folders.make("kernels", { for_code = true })
+  io.stderr:write(("pmclua: compiled kernels are not kept: %s; set XDG_CACHE_HOME to a folder of yours\n")
+    :format(why))
+  return stand_in
 end
 
--- Removes a file, or a folder with all in it.
-local function remove(path)
-  if os.remove(path) then return end
-  local lfs = require "lfs"
-  if lfs.symlinkattributes(path, "mode") ~= "directory" then return end
-  for name in lfs.dir(path) do
-    if name ~= "." and name ~= ".." then remove(path .. "/" .. name) end
-  end
-  os.remove(path)
+-- The private folder of compiled kernels. One that belongs to others, or that others may write, is not used: what is
+-- loaded from it runs as the user. Raises a problem where there can be none at all.
+local function cache_folder()
+  if stand_in then return stand_in end
+  local base = paths.cache()
+  if not base then return use_stand_in "neither XDG_CACHE_HOME nor HOME is set" end
+  local folder = base .. "/kernels"
+  local ok, _, errnum = paths.make(folder)
+  return ok and paths.private(folder) or use_stand_in(("%s: %s"):format(folder,
+    errnum and core.errno_text(errnum):lower() or "others may open or replace it"))
+end
+
+-- The same where an entry can be made: what is there can be taken from a full or read-only one, too.
+local function writable_folder()
+  local folder = cache_folder()
+  local ok, _, errnum = core.check_place(folder, true)
+  return ok and folder or use_stand_in(("%s: %s"):format(folder, core.errno_text(errnum):lower()))
 end
 
 -- Calls `run(folder)` with a new folder for a compiler's own temporary files: one that is killed leaves them.
--- nil: there can be none, and it finds another. Returns the folder's path.
+-- Returns the folder's path.
 local function with_folder(run)
-  local folder = core.make_folder(paths.temporary()[1] .. "/pmclua-compile-XXXXXX")
+  local folder = temporary_folders.make "compile"
   local ok, problem = pcall(run, folder)
-  if folder then pcall(remove, folder) end
+  temporary_folders.remove(folder)
   if not ok then error(problem, 0) end
   return folder
 end
@@ -102,7 +104,7 @@ local function list_reads(unit, source, object, list, temporaries)
   local is_known = is_ordered and needed and text and not dependencies.has_time(unit.text)
   if not is_known then return UNKNOWN .. source .. "\n" end
   local own = { [source] = true, [script_of(source)] = true, [list] = true, [object] = true,
-    [object .. ".d"] = true, [temporaries or source] = true }
+    [object .. ".d"] = true, [temporaries] = true }
   return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
 end
 
@@ -146,13 +148,20 @@ local function complaints(errors)
   return table.concat(lists.unique(lists.collect(errors:gmatch "[^\n]+")), "\n")
 end
 
+local ENOENT = 2
+
 local function failed(unit, result, cc)
-  if result.outcome == "not-started" then
+  if result.outcome == "not-started" and result.errnum == ENOENT then
     return explain.problem {
       code = "ENOENT", operation = "compile",
       message = ("cannot compile %s: there is no C compiler '%s'"):format(unit.label, cc),
       hint = "apt-get install gcc, or name another with cc = or in the environment variable CC",
     }
+  end
+  if result.outcome ~= "done" or result.errors == "" then
+    local complaint = require("pmclua.workload.command").new({ cc }):complaint(result)
+    return explain.problem { code = "ECOMPILE", operation = "compile",
+      message = ("cannot compile %s: %s"):format(unit.label, complaint) }
   end
   return explain.problem {
     code = "ECOMPILE", operation = "compile",
@@ -259,7 +268,7 @@ end
 ---@return string written the output file; "" if there is none
 ---@return string said its messages
 function compile.ask(session, unit, more)
-  local stem = temporary_for(cache_folder() .. "/question")
+  local stem = temporary_for(writable_folder() .. "/question")
   local source, answer = stem .. "." .. extension_of(unit), stem .. ".out"
   local function ask()
     write_private(source, text_of(unit))
@@ -309,12 +318,13 @@ end
 ---@param unit pmclua.Unit
 ---@return string path
 function compile.build(session, unit)
-  local stem = cache_folder() .. "/" .. key_of(unit)
-  local known = find_entry(stem)
+  local key = key_of(unit)
+  local known = find_entry(cache_folder() .. "/" .. key)
   if known then return known end
 
   -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
   -- make the object differ from the key.
+  local stem = writable_folder() .. "/" .. key
   local source = stem .. "." .. extension_of(unit)
   write_private(source, text_of(unit))
   local object = temporary_for(stem .. ".so")

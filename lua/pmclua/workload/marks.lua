@@ -10,6 +10,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
+local temporary = require "pmclua.host.temporary"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -29,21 +30,10 @@ local LOG_ENTRIES = 65536               -- of a run, where each entry is asked f
 local Marks = {}
 Marks.__index = Marks
 
-local function temporary_file(folder)
-  local file, _, errnum = core.create_temporary(folder .. "/pmclua-marks-XXXXXX")
-  if not file then error(explain.system(errnum, "write", folder), 0) end
-  return file
-end
-
--- A new file and its folder: in memory, and private to the user, where there is such a folder.
-local function first_file()
-  local problem
-  for _, folder in ipairs(lists.joined { { paths.runtime() }, { "/dev/shm" }, paths.temporary() }) do
-    local ok, file = pcall(temporary_file, folder)
-    if ok then return file, folder end
-    problem = file
-  end
-  error(problem, 0)
+-- A folder for the table: in memory, and private to the user, where there is such a one.
+local function make_folder()
+  local folders = lists.joined { { paths.runtime() }, { "/dev/shm" }, paths.temporary() }
+  return temporary.make("marks", { folders = folders })
 end
 
 --- Makes the table's name; `prepare` makes the table.
@@ -52,9 +42,8 @@ end
 function M.new(options)
   local log_entries = options and options.entries or 0
   if log_entries == true then log_entries = LOG_ENTRIES end
-  local file, folder = first_file()
-  file:close()
-  return setmetatable({ folder = folder, path = file.path, log_entries = log_entries }, Marks)
+  local folder = make_folder()
+  return setmetatable({ folder = folder, path = folder .. "/table", log_entries = log_entries }, Marks)
 end
 
 function Marks:forget_file()
@@ -66,7 +55,8 @@ end
 ---@param groups { attrs: table[] }[] what each thread counts
 function Marks:prepare(groups)
   self:forget_file()
-  local file = temporary_file(self.folder)
+  local file, _, refused = core.create_temporary(self.folder .. "/XXXXXX")
+  if not file then error(explain.system(refused, "write", self.folder), 0) end
   self.file, self.layout = file, binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
   local ok, _, errnum = binding.write(file, self.layout, groups)
   if ok then ok, _, errnum = core.rename(file.path, self.path) end
@@ -244,7 +234,7 @@ end
 --- Removes the table.
 function Marks:close()
   self:forget_file()
-  if self.path then os.remove(self.path) end
+  if self.path then temporary.remove(self.folder) end
   self.path = nil
 end
 

@@ -4,10 +4,10 @@
 -- (double quotes would run what stands in backquotes) and which hold none themselves; no name is markup
 -- ("noenhanced"), the user's own start-up file is not read, and nothing is left behind.
 
-local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local read = require("pmclua.host.machine").text
+local temporary = require "pmclua.host.temporary"
 local text = require "pmclua.base.text"
 local styles = require "pmclua.report.plot.styles"
 local tool = require "pmclua.host.tools"
@@ -266,14 +266,6 @@ function M.write(path, content)
   end
 end
 
--- A new file that only its user may read.
-local function temporary_file(content)
-  local template = require("pmclua.host.paths").temporary()[1] .. "/pmclua-plot-XXXXXX"
-  local path, _, errnum = core.write_temporary(template, content)
-  if not path then error(explain.system(errnum, "write", template), 0) end
-  return path
-end
-
 -- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
 local function run(program, script) return tool.read(program, { "-d", script }, true) end
 
@@ -333,12 +325,12 @@ function M.draw(chart, format, size)
   local whole = { width = asked.width or is_text and 80 or math.floor(WIDTH * wide),
     height = asked.height or is_text and (chart.lines or 22 * down)
       or chart.height or HEIGHT + 180 * (down - 1) }
-  local picture = temporary_file ""
-  local made, script = pcall(temporary_file, M.commands(chart, format, picture, whole))
-  local said, drawn = made and run(program, script), read(picture)
-  if made then os.remove(script) end
-  os.remove(picture)
-  if not made then error(script, 0) end
+  local folder = temporary.make "plot"
+  local script, picture = folder .. "/script", folder .. "/picture"
+  local written, problem = pcall(M.write, script, M.commands(chart, format, picture, whole))
+  local said, drawn = written and run(program, script), read(picture)
+  temporary.remove(folder)
+  if not written then error(problem, 0) end
   if not drawn or drawn == "" then
     refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((said:gsub("%s+", " "):sub(1, 300))))
   end
