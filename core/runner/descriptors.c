@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,10 +19,10 @@ static int keep_standard(void)
 {
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            return -1;
+            return -EBADF;
         standard[fd] = fcntl(fd, F_DUPFD_CLOEXEC, STANDARD_COPY);
-        if (standard[fd] < 0)
-            return -1;
+        if (standard[fd] < 0)                /* EINVAL: the limit is below the copies */
+            return -EMFILE;
     }
     return 0;
 }

@@ -3,7 +3,8 @@
  */
 #pragma once
 
-/* Keeps all but `channel` for commands, close-on-exec. -1: a standard one cannot be kept. */
+/* Keeps all but `channel` for commands, close-on-exec. A standard one cannot be kept: -EMFILE: there are too few; -EBADF:
+ * it is closed, and nothing can stand in. */
 int  descriptors_keep(int channel);
 /* Standard descriptors as pmclua gave them (0, 1, 2). */
 int  descriptors_standard(int fd);

@@ -238,5 +238,6 @@ int main(int argc, char **argv)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_catch();
     launch_raise_descriptor_limit(argc == 3 ? strtoull(argv[2], NULL, 10) : 0);
-    return descriptors_keep(channel_fd()) < 0 ? 1 : serve();
+    int kept = descriptors_keep(channel_fd());
+    return kept == -EMFILE ? PMCLUA_NO_DESCRIPTOR : kept < 0 ? 1 : serve();
 }

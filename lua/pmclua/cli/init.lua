@@ -82,11 +82,22 @@ function M.guard(fn)
   end)
 end
 
+-- What may be why something was refused, where the refusal does not say so.
+local function name_unmounted(problem, said)
+  local field = require("pmclua.base.raised").field
+  if not field(problem, "operation") or field(problem, "misuse") then return end
+  local unmounted, hint = require("pmclua.host.machine").unmounted()
+  if unmounted and not said:find("not mounted", 1, true) then complain(unmounted .. "; " .. hint) end
+end
+
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
 --- lua(1).
 local function report(problem)
   local status, said = require("pmclua.cli.failure").status(problem)
-  if said then complain(said) end
+  if said then
+    complain(said)
+    if status ~= STATUS.usage then name_unmounted(problem, said) end
+  end
   return status
 end
 
@@ -255,10 +266,7 @@ function show.list()
   end
 end
 
---- Does what the command line asks.
----@param argv table words of the command line, the program at 0
----@return integer status for exit(3)
-function M.main(argv)
+local function start(argv)
   require("pmclua.cli.modules").install()
   local plan, why = parse(argv)
   if not plan then
@@ -271,6 +279,14 @@ function M.main(argv)
     return STATUS.done
   end
   return carry_out(plan)
+end
+
+--- Does what the command line asks.
+---@param argv table words of the command line, the program at 0
+---@return integer status for exit(3)
+function M.main(argv)
+  local ok, result = M.guard(function() return start(argv) end)
+  return ok and result or report(result)
 end
 
 return M

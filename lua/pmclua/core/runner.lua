@@ -39,8 +39,8 @@ function M.take(accounts)
   return flags
 end
 
---- The exit statuses of a runner that lost its connection, and of one that has no memory for a message.
-M.CUT_OFF, M.OUT_OF_MEMORY = C.PMCLUA_CUT_OFF, C.PMCLUA_OUT_OF_MEMORY
+--- The exit statuses of a runner that lost its connection, has no memory for a message, no descriptor for itself.
+M.CUT_OFF, M.OUT_OF_MEMORY, M.NO_DESCRIPTOR = C.PMCLUA_CUT_OFF, C.PMCLUA_OUT_OF_MEMORY, C.PMCLUA_NO_DESCRIPTOR
 
 ---@class pmclua.core.Message
 local Message = {}

@@ -31,7 +31,10 @@ end
 
 local function paranoid(machine)
   local level = machine:number(SYSCTL .. "perf_event_paranoid")
-  if not level then
+  if not level and not machine:kind "/proc/sys" then
+    return obstacle("limits", nil, "/proc is not mounted: processes, rights and settings cannot be seen",
+      "sudo mount -t proc proc /proc")
+  elseif not level then
     return obstacle("blocks", nil, "there is no perf_event_paranoid: this Linux cannot count", nil,
       "use a Linux with CONFIG_PERF_EVENTS")
   end

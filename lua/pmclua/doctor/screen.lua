@@ -18,7 +18,7 @@ local function paragraph(lines, head, body, margin)
 end
 
 local function heading(lines, machine)
-  local cpus = text.plural(machine.cpus, "CPU")
+  local cpus = text.plural(machine.cpus or #require("pmclua.host.topology").online(), "CPU")
   lines[1] = text.cut(("%s: %s, %s, Linux %s"):format(text.safe(machine.hostname or "this machine"),
     text.safe(machine.cpu), cpus, machine.os_kernel or "?"), WIDTH)
 end

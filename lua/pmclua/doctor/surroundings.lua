@@ -50,9 +50,17 @@ function M.container(machine)
   return groups:match "kubepods" or groups:match "/lxc" and "LXC" or nil
 end
 
+local function hides_pmus(machine) return not machine:kind "/sys/devices" end
+
+local function sysfs(machine)
+  if not hides_pmus(machine) then return nil end
+  return obstacle("limits", nil, "sysfs is not mounted on /sys: PMUs and CPUs cannot be seen",
+    "sudo mount -t sysfs sysfs /sys")
+end
+
 local function virtual(machine, found)
   local hypervisor, help = M.hypervisor(machine)
-  if not hypervisor then return nil end
+  if not hypervisor or hides_pmus(machine) then return nil end
   local kind = hypervisor == "" and "a virtual machine" or ("a virtual machine (%s)"):format(hypervisor)
   if found.has_pmu then
     return obstacle("limits", hypervisor, kind .. ": others share its host", nil,
@@ -62,7 +70,7 @@ local function virtual(machine, found)
 end
 
 local function no_pmu(machine, found)
-  if found.has_pmu or M.hypervisor(machine) then return nil end
+  if found.has_pmu or hides_pmus(machine) or M.hypervisor(machine) then return nil end
   return obstacle("blocks", nil, "Linux sees no PMU here: no hardware or cache events",
     "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or Linux may lack its driver")
 end
@@ -136,6 +144,7 @@ end
 ---@alias pmclua.doctor.Check fun(machine: pmclua.doctor.Machine, found: { has_pmu: boolean }): table?
 ---@type { name: string, check: pmclua.doctor.Check }[]
 M.checks = {
+  { name = "sysfs", check = sysfs },
   { name = "virtual machine", check = virtual },
   { name = "PMU", check = no_pmu },
   { name = "container", check = container },

@@ -87,6 +87,7 @@ end
 local function find_pmu(item, tree)
   local pmu = tree:pmu(item.pmu)
   if not pmu then
+    require("pmclua.event.unknown").check_sight(tree, item.position, item.stop - item.position)
     problem.raise(item.position, item.stop - item.position, "this Linux has no %s PMU", item.pmu)
   end
   return pmu

@@ -41,11 +41,23 @@ local function blame_beginning(item, tree, options)
   end
 end
 
+--- Raises where no PMU can be seen, so that none may be said to be missing.
+---@param tree pmclua.event.Tree
+---@param position integer of what names a PMU
+---@param length integer
+function M.check_sight(tree, position, length)
+  local folder = tree.root .. "/bus/event_source"
+  if require("pmclua.core").stat(folder) then return end
+  problem.raise(position, length, "no PMU can be seen here: there is no %s%s", folder,
+    tree.root == "/sys" and "; mount -t sysfs sysfs /sys" or "")
+end
+
 --- Raises that there is no such PMU.
 ---@param head pmclua.event.Token
 ---@param tree pmclua.event.Tree
 function M.pmu(head, tree)
   local name = head.text
+  M.check_sight(tree, head.position, #name)
   if FORMS[name] then problem.at(head, "this Linux has no %s PMU", name) end
   local is_cores = name:find "^cpu" or name:find "^armv%d"
   if is_cores and #tree:core_pmus() == 0 then

@@ -274,6 +274,8 @@ local function conclude(declaration, into, ended)
   remarks:append(require("pmclua.experiment.factor_use").remarks(declaration))
   if ended.resumed then remarks:add(ended.resumed) end
   remarks:append(ended.remarks)
+  local unmounted, hint = require("pmclua.host.machine").unmounted()
+  if unmounted then remarks:add(("%s (%s)"):format(unmounted, hint)) end
   file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted",
     { waits = ended.waits, remarks = remarks })
   if not ended.ok then error(ended.status, 0) end

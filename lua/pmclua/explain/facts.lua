@@ -14,12 +14,13 @@ local M = {}
 ---@field machine? string "x86_64", "aarch64"
 ---@field hypervisor? boolean this is a virtual machine (x86 says so)
 ---@field seccomp? boolean system calls are filtered
----@field nofile? { soft: number, hard: number } RLIMIT_NOFILE
+---@field nofile { soft: number, hard: number } RLIMIT_NOFILE
 ---@field cpus_online? string "0-3"
 ---@field capability fun(name: string): boolean whether this process has it, for the whole machine
 ---@field in_user_namespace? boolean it is in one of its own, where root is not root of the machine
 ---@field has_lab? boolean the emulated machine with a PMU is here, to be started by make
 ---@field core_pmu boolean sysfs has the PMU of a CPU
+---@field hides_pmus? boolean sysfs shows no PMU, not even those of software
 ---@field pmu fun(type: integer): { name: string, cpumask: string?, core: boolean }?
 ---@field opens fun(attr: table, pid?: integer, cpu?: integer): true | string true, or an errno's name
 
@@ -75,14 +76,16 @@ function readers.opens() return opens end
 function readers.in_user_namespace() return machine.is_in_user_namespace() end
 
 function readers.nofile()
-  local soft, hard = machine.limit(read "/proc/self/limits", "Max open files")
-  return soft and { soft = soft, hard = hard }
+  local soft, hard = require("pmclua.core.processes").descriptor_limits()
+  return { soft = soft, hard = hard }
 end
 
 function readers.pmu()
   local pmus = read_pmus()
   return function(kind) return pmus[kind] end
 end
+
+function readers.hides_pmus() return #machine.entries(sysfs(DEVICES)) == 0 end
 
 function readers.core_pmu()
   for _, pmu in pairs(read_pmus()) do

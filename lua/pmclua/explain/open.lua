@@ -33,9 +33,16 @@ local function invisible_cgroup()
     "as root: echo +pids >/sys/fs/cgroup/cgroup.subtree_control (where cgroup2 is mounted)"
 end
 
+local function hidden_pmus()
+  return "Linux does not count this here, and which PMUs it has cannot be seen: there is no "
+    .. "/sys/bus/event_source", "mount -t sysfs sysfs /sys"
+end
+
 local function missing(failure, facts)
   if failure.is_cgroup then return invisible_cgroup() end
   local attr = failure.attr
+  local kind = kinds.type_of(attr)
+  if facts.hides_pmus and kind ~= kinds.SOFTWARE and kind ~= kinds.TRACEPOINT then return hidden_pmus() end
   if kinds.is_core(attr) then
     if not facts.core_pmu then return no_pmu(facts) end
     if kinds.type_of(attr) == kinds.RAW then return "this CPU's PMU does not accept this raw code" end
@@ -225,8 +232,8 @@ local function limit_of(number) return number == math.huge and "none" or text.co
 
 function rules.EMFILE(failure, facts)
   local limit = facts.nofile
-  local why = failure.descriptors and ("too many open files: the events need %s descriptors besides those "
-    .. "already open"):format(text.count(failure.descriptors))
+  local why = failure.descriptors and ("too many open files: the events need %s besides those already open")
+    :format(text.plural(failure.descriptors, "descriptor"))
     or "too many open files: each event takes a descriptor for each CPU and each thread"
   if not limit then return why, "raise the limit: ulimit -n" end
   why = ("%s, and the limit is %s (hard limit %s)"):format(why, limit_of(limit.soft), limit_of(limit.hard))

@@ -2,14 +2,31 @@
 
 local core = require "pmclua.core"
 
+local EMFILE = 24
+
 local machine = {}
+
+-- Raises where a file cannot be read for lack of descriptors: that says nothing of the file.
+local function check_descriptors(code)
+  local is_ours = code == "EMFILE"
+  if not is_ours and code ~= "ENFILE" then return nil end
+  local soft = require("pmclua.core.processes").descriptor_limits()
+  error(require("pmclua.base.problem").problem { code = code, operation = "read",
+    message = is_ours and ("too many open files: at most %d are allowed here"):format(soft)
+      or "too many open files on the whole machine",
+    hint = is_ours and "raise the limit: ulimit -n" or "raise the limit: sysctl fs.file-max" }, 0)
+end
 
 --- The text of a regular file, or nil and why: that it cannot be opened, or not be read to its end. It waits for
 --- nobody. For /proc and /sys, whose files have no size beforehand, and small files.
 ---@param path string
 ---@return string? text
 ---@return string? why
-function machine.text(path) return core.read_plain(path) end
+function machine.text(path)
+  local text, why, code = core.read_plain(path)
+  if not text then check_descriptors(code) end
+  return text, why
+end
 
 local LONGEST = 65536        -- bytes of a line
 
@@ -17,7 +34,8 @@ local LONGEST = 65536        -- bytes of a line
 ---@param path string
 ---@return string?
 function machine.line(path)
-  local text = core.read_beginning(path, LONGEST) or ""
+  local text, code = core.read_beginning(path, LONGEST)
+  text = text or check_descriptors(code) or ""
   return text ~= "" and text:match "^[^\n]*" or nil
 end
 local line = machine.line
@@ -28,13 +46,31 @@ local line = machine.line
 ---@return string[]
 function machine.entries(folder)
   local names = {}
-  pcall(function()
+  local ok, why = pcall(function()
     for name in require("lfs").dir(folder) do
       if name:sub(1, 1) ~= "." then names[#names + 1] = name end
     end
   end)
+  if not ok and tostring(why):find(core.errno_text(EMFILE), 1, true) then check_descriptors "EMFILE" end
   table.sort(names)
   return names
+end
+
+--- Whether processes, rights and settings can be looked up: /proc is mounted.
+---@return boolean
+function machine.has_proc() return core.stat "/proc/self/stat" ~= nil end
+
+--- What of Linux's own file systems is not mounted, and how it is; nil: both are.
+---@return string?
+---@return string? hint
+function machine.unmounted()
+  if not machine.has_proc() then
+    return "/proc is not mounted: what it tells of processes, rights and settings is missing",
+      "mount -t proc proc /proc"
+  elseif not os.getenv "SYSFS_PATH" and not core.stat "/sys/kernel" then
+    return "sysfs is not mounted on /sys: what it tells of PMUs and CPUs is missing",
+      "mount -t sysfs sysfs /sys"
+  end
 end
 
 local INITIAL_USER_NAMESPACE = 0xEFFFFFFD       -- PROC_USER_INIT_INO of linux/proc_ns.h
@@ -113,7 +149,8 @@ end
 function machine.facts()
   local cpu, microcode, count, is_virtual = cpu_facts()
   return {
-    hostname = line "/proc/sys/kernel/hostname", cpu = cpu, microcode = microcode, cpus = count,
+    hostname = line "/proc/sys/kernel/hostname", cpu = cpu, microcode = microcode,
+    cpus = count > 0 and count or nil,
     os_kernel = line "/proc/sys/kernel/osrelease", architecture = jit.arch,
     governor = line "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     smt = line "/sys/devices/system/cpu/smt/active", turbo = turbo(), virtual = is_virtual,

@@ -24,7 +24,7 @@ local TARGET_NEVER_RAN = "the target never ran in that time"
 local NO_PEAK_MEMORY = "known only for commands, and only above the runner's own (about 2 MB)"
 local NO_ACCOUNT = {
   times = "known only of commands, of kernels, and of processes and threads that are counted (-p, -t) "
-    .. "and have not ended meanwhile",
+    .. "and have not ended meanwhile, where /proc is mounted",
   io = "known only of commands and of processes that are counted (-p) and have not ended meanwhile, "
     .. "where /proc lets their io file be read",
 }

@@ -2,6 +2,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local machine = require "pmclua.host.machine"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -21,6 +22,7 @@ local rules = {}
 function rules.probe(errnum, code)
   if errnum == ENOTSUPP then return refused_instruction() end
   if code == "EACCES" or code == "EPERM" then return "this user may not set probes", RIGHTS end
+  if code == "ENOENT" and machine.unmounted() then return machine.unmounted() end
   if code == "ENOENT" then
     return "this Linux has no uprobe PMU", "it needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS"
   end

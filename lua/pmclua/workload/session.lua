@@ -192,6 +192,10 @@ end
 function session.end_of_runner(exit, signal)
   if signal ~= 0 then return "the runner was killed by " .. core.signal_name(signal) end
   if exit == core.OUT_OF_MEMORY then return "the runner was out of memory" end
+  if exit == core.NO_DESCRIPTOR then
+    local _, hard = require("pmclua.core.processes").descriptor_limits()
+    return ("the runner needs more descriptors: at most %d are allowed here (ulimit -Hn)"):format(hard)
+  end
   return ("the runner ended with status %d"):format(exit)
 end
 
@@ -207,7 +211,8 @@ local function death(self, job, outcome, kill, lost)
   if not outcome and job.in_runner and (exit == core.CUT_OFF or exit == -1 and signal == 0) then
     lost = lost or session.CUT_OFF
   end
-  if not outcome and (lost or not job.in_runner or exit == core.OUT_OF_MEMORY) then
+  local is_own_end = exit == core.OUT_OF_MEMORY or exit == core.NO_DESCRIPTOR
+  if not outcome and (lost or not job.in_runner or is_own_end) then
     lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
   end
   outcome = outcome or (signal ~= 0 and "signalled" or "quit")

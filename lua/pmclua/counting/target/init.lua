@@ -9,6 +9,7 @@
 local cgroup = require "pmclua.counting.target.cgroup"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
+local machine = require "pmclua.host.machine"
 local tasks = require "pmclua.host.tasks"
 local text = require "pmclua.base.text"
 local topology = require "pmclua.host.topology"
@@ -110,6 +111,11 @@ function M.held(pid, from_exec)
 end
 
 local function no_such(kind, id)
+  if not machine.has_proc() then
+    return explain.problem { code = "ENOENT", operation = "open",
+      message = ("%s %d cannot be looked up: /proc is not mounted"):format(kind, id),
+      hint = "mount -t proc proc /proc" }
+  end
   local is_hidden = not tasks.state(id) and require("pmclua.core.processes").exists(id)
   if is_hidden then
     return explain.problem { code = "EACCES", operation = "open",
