@@ -29,7 +29,7 @@ local THREADS = { "pthread_create", "clone", "clone3", "__clone", "__clone3", "t
 
 local GRACE_NS = 2e9                   -- for Valgrind to write its counts at a time limit
 local MOST_OUTPUT = 256 * 2 ^ 20       -- bytes of a terminal's that are kept
-local PAUSE_NS, PAUSES = 2e7, 100      -- until the counts of what outlives the command are there
+local PAUSE_NS, PAUSES = 2e7, 250      -- until the counts of what outlives the command are there
 local QUIET = 3                        -- looks that find nobody
 
 ---@class pmclua.SimulatedCommand: pmclua.SimulatedWorkload
