@@ -19,11 +19,16 @@ end
 
 -- What nothing takes that says a type.
 local POISON = { 0 / 0, 1 / 0, -1 / 0, "a\0b", coroutine.create(function() end),
-  function() error "called" end, cyclic(), io.stdout }
+  function() error "called" end, cyclic(), newproxy() }
 -- What some take. Paths among them lead nowhere, and numbers ask for nothing that takes long.
 local ODD = { -1, 0, 0.001, 1e300, -1e300, 2 ^ 53 + 2, 1e10, "", "/no/such/folder/x",
   ("é/"):rep(300), "/%s%d\27[2J/", "nan", "0", {}, { {} }, { false }, { 1, nil, 3 }, { [0.5] = 1 },
-  { nosuch = 1 }, true, false }
+  { nosuch = 1 }, true, false, "1%", "%d", "-5%", { { "n", { 0 / 0 } } }, { { "n", { 1, 1 / 0 } } },
+  { n = { 1, "1" } },
+  { interval = 0 / 0 }, { interval = "1%", repetitions = 1 / 0 }, { repetitions = -1 }, { time = 1 / 0 },
+  { "1%", x = -1 }, { element = 5 }, { element = "n *" }, { build = "make" }, { build = "a\0{seed}" },
+  { workload = 0 / 0 }, { [true] = 1 }, { commit = {} }, { "marks", entries = 5 }, { regions = {} },
+  { { from = "a" } }, { "page-faults", ring_bytes = 0 / 0 }, { "a\0b" }, { environment = {} }, "marks" }
 
 -- ---- arguments that are right ----------------------------------------------------------------------------
 
@@ -68,8 +73,9 @@ end
 right = function(alternatives) return right_one(alternatives[1]) end
 
 -- What runs something runs nothing that takes long.
-local RUNS = lists.set { "pmc.measure", "pmc.compare", "pmc.experiment", "pmc.topdown", "pmc.where",
-  "pmc.why", "pmc.regions", "pmc.script", "experiment:override", "experiment:run" }
+local RUNS = lists.set { "pmc.measure", "pmc.compare", "pmc.topdown", "pmc.where", "pmc.why", "pmc.regions",
+  "pmc.script", "experiment:run" }
+local DECLARES = lists.set { "pmc.measure", "pmc.compare", "pmc.experiment", "pmc.topdown" }
 local QUICK = { workloads = { function() end }, repetitions = 1, warmup = 0, events = "page-faults" }
 
 -- ---- one call ----------------------------------------------------------------------------------------------
@@ -79,6 +85,9 @@ local LEFT_OUT = lists.set { "pmc.say", "pmc.fail", "pmc.help", "pmc.machine", "
   "pmc.doctor.truths", "pmc.doctor.overhead", "truths:object", "overheads:object", "monitor:next",
   "monitor:close", "group:close", "open_event:close", "pmc.stored.prune", "pmc.stored.merge",
   "pmc.events.list", "pmc.events.find", "pmc.events.silences", "pmc.events.nearest" }
+
+-- Without an argument they wait for an end, or print.
+local WITHOUT = lists.set { "target:wait", "gate:write", "where:write" }
 
 local functions
 
@@ -107,9 +116,11 @@ local function broken(random, alternatives, name)
     return value, poisoned
   end
   local record, table = options.entry, right_one(options)
-  for key, other in pairs(RUNS[name] and QUICK or {}) do table[key] = record.fields[key] and other or nil end
+  for quick, other in pairs(DECLARES[name] and QUICK or {}) do
+    table[quick] = record.fields[quick] and other or nil
+  end
   local key = one_of(random, record.order)
-  local takes_all = takes_any(record.fields[key].type)
+  local takes_all = takes_any(record.fields[key].type) or record.fields["..."]
   key = key == "[]" and 2 or tonumber(key:match "^%[(%d)%]$") or key
   if key == "[name]" then key = "n" end
   if random:integer(10) == 1 then key = one_of(random, { "nosuch", 7, 0.5, true, "é\0" }) end
@@ -179,12 +190,12 @@ return function(random)
   if class then
     local object = object_of(entries.find(class))
     if random:integer(20) == 1 then           -- with a dot instead of the colon
-      object, must_fail = one_of(random, { 5, "x", {}, io.stdout, pmc.self() }), class ~= "target"
+      object, must_fail = one_of(random, { 5, "x", {}, newproxy(), pmc.self() }), class ~= "target"
     end
     table.insert(list, 1, object)
     count, fn = count + 1, object_of(entries.find(class))[method]
   end
-  if entry.name == "target:wait" and list[2] == nil then return true end       -- it waits for its end
+  if WITHOUT[entry.name] and list[2] == nil then return true end
   -- Nothing is run but what is refused.
   if RUNS[entry.name] and not must_fail and random:integer(50) > 1 then return true end
   local result
@@ -194,7 +205,8 @@ return function(random)
       result = found
       return
     end
-    local is_misuse = type(found) == "table" and rawget(found, "misuse")
+    if type(found) == "string" and found:find "called$" then error("its own error", 0) end
+    local is_misuse = type(found) == "table" and rawget(found, "misuse") and not found.status
     local is_here = not is_misuse or found.where and found.where:find(THIS, 1, true)
     input.hold(is_here, "not at the caller's line: " .. tostring(found), what)
     error(is_misuse and found.message or found, 0)

@@ -34,6 +34,8 @@ local function places(object)
   return list
 end
 
+local function object_of(shown, ...) return require("pmclua.workload").from(shown):object(...) end
+
 local function with_session(fn)
   local session = require("pmclua.workload.session").new()
   local ok, why = pcall(fn, session)
@@ -44,12 +46,12 @@ end
 describe("a compiled kernel", function()
   it("has its functions in another order and elsewhere for each seed, the same for the same seed", function()
     with_session(function(session)
-      local plain, orders, starts = kernel():object(session, {}), {}, {}
-      assert.equal(plain, kernel():object(session, {}, 0))
+      local plain, orders, starts = object_of(kernel(), session, {}), {}, {}
+      assert.equal(plain, object_of(kernel(), session, {}, 0))
       for seed = 1, 12 do
-        local object = kernel():object(session, {}, seed)
+        local object = object_of(kernel(), session, {}, seed)
         local made = require("pmclua.core").stat(object)
-        assert.equal(object, kernel():object(session, {}, seed))
+        assert.equal(object, object_of(kernel(), session, {}, seed))
         assert.equal(made.mtime_ns, require("pmclua.core").stat(object).mtime_ns)      -- from the cache
         assert.not_equal(plain, object)
         local at = places(object)
@@ -79,7 +81,7 @@ describe("a compiled kernel", function()
         symbols:close()
         return list
       end
-      assert.same(body(kernel():object(session, {}, 1)), body(kernel():object(session, {}, 2)))
+      assert.same(body(object_of(kernel(), session, {}, 1)), body(object_of(kernel(), session, {}, 2)))
     end)
   end)
 

@@ -37,11 +37,19 @@ function Problem:__tostring()
   return M.with_traceback(said, self.traceback)
 end
 
+-- A text whose lines move no cursor: names in it come from anywhere.
+local function harmless(lines)
+  return lines and (lines:gsub("[^\n]+", require("pmclua.base.text").safe))
+end
+
 --- An error object.
 ---@param fields { code: string, operation?: string, event?: string, message: string, hint?: string,
 ---   status?: integer }  status: the exit status that it stands for where nothing catches it
 ---@return pmclua.Problem
-function M.problem(fields) return setmetatable(fields, Problem) end
+function M.problem(fields)
+  fields.message, fields.hint = harmless(fields.message), harmless(fields.hint)
+  return setmetatable(fields, Problem)
+end
 
 --- Raises for a format of a report that there is not.
 ---@param form string what is said, with "%s" for the format: "a gate has no format '%s'"

@@ -80,7 +80,7 @@ end
 ---@return pmclua.Overrides
 function M.override(experiment, args, script)
   local overrides = require("pmclua.cli.experiment_options").parse(args)
-  experiment = experiment:override(overrides)
+  experiment = require("pmclua.experiment").override(experiment, overrides)
   experiment.declaration.name = experiment.declaration.name or script and script.name
   return experiment, overrides
 end

@@ -190,7 +190,8 @@ local function fill_attr(attr, fields)
       text = value
       value = ffi.cast("uintptr_t", ffi.cast("const char *", text))
     end
-    local result = name == "filter" and 0 or C.pmclua_attr_set(attr, name, value)
+    local is_number = type(value) == "number" or type(value) == "cdata"
+    local result = name == "filter" and 0 or is_number and C.pmclua_attr_set(attr, name, value) or -1
     if result < 0 then
       local why = result == -2 and "no attr field is called '%s'" or "attr field '%s' cannot hold %s"
       error(why:format(name, tostring(value)), 0)

@@ -37,11 +37,12 @@ local function take(findings, name, finding)
 end
 
 --- What the files of a machine say: what limits counting, and what does not.
----@param machine pmclua.doctor.Machine
+---@param machine pmclua.doctor.Machine|string the folder of its files
 ---@param found { has_pmu: boolean } what was tried before
 ---@return pmclua.doctor.Finding[]
 function M.findings(machine, found)
   local findings = {}
+  if type(machine) == "string" then machine = machine_of.new(machine) end
   for _, module in ipairs(CHECKERS) do
     for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(machine, found)) end
   end

@@ -90,9 +90,10 @@ end
 ---@return string
 function M.event(event)
   if event.source == "tool" then return tool.name_of(event.tool) end
-  if event.simulated then return event.spec:gsub("^.-=%s*", "") end
+  if event.simulated then return (event.spec:gsub("^.-=%s*", "")) end
   if event.source == "probe" then return format_probe(event) end
-  local type = event.attr.type
+  local type = event.attr and event.attr.type
+  if not type then require("pmclua.base.problem").misuse "this event has no attr that a spec could be of" end
   if type == names.TYPE_BREAKPOINT then return format_breakpoint(event) end
   if type == names.TYPE_TRACEPOINT then return format_tracepoint(event) end
   if event.source == "pmu" and event.pmu or event.device or event.source == "raw" and event.core_cpus then

@@ -72,10 +72,11 @@ local function override_factors(spec, set)
 end
 
 --- The experiment as the command line changes it.
+---@param experiment pmclua.Experiment
 ---@param overrides pmclua.Overrides
 ---@return pmclua.Experiment
-function Experiment:override(overrides)
-  local spec = lists.copy(self.spec)
+function M.override(experiment, overrides)
+  local spec = lists.copy(experiment.spec)
   for _, key in ipairs(SAME_NAME) do
     if overrides[key] ~= nil then spec[key] = lists.deep_copy(overrides[key]) end
   end
@@ -84,7 +85,15 @@ function Experiment:override(overrides)
   if #mistakes > 0 then
     error(require("pmclua.base.problem").usage_error(table.concat(mistakes, "\n")), 0)
   end
-  return setmetatable({ spec = spec, declaration = declaration, is_declared = self.is_declared }, Experiment)
+  return setmetatable({ spec = spec, declaration = declaration,
+    is_declared = experiment.is_declared }, Experiment)
+end
+
+function Experiment:override(changes)
+  local ok, changed = pcall(M.override, self, changes)
+  if ok then return changed end
+  if explain.is(changed) and changed.misuse then explain.misuse(changed.message) end
+  error(changed, 0)
 end
 
 -- ---- running ----

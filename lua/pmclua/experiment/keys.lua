@@ -284,7 +284,7 @@ local STOP = { interval = true, repetitions = true, time = true }
 --- { interval = ratio, repetitions = n, seconds = s }, at least one of them.
 function check.stop(value, wrong)
   if type(value) ~= "table" or next(value) == nil then
-    wrong 'stop must be a map such as { interval = "0.5%", repetitions = 200, time = "5min" }'
+    wrong 'stop must be a map such as { interval = "0.5%%", repetitions = 200, time = "5min" }'
     return nil
   end
   for key in pairs(value) do

@@ -16,6 +16,12 @@ local holm = require("pmclua.stats.multiple").holm
 local order = require "pmclua.stats.order"
 local rule = require "pmclua.ledger.rule"
 
+local new_class = require("pmclua.public.class").new
+local Ledger = new_class("measuring", "ledger", "n_b differs of")
+local LedgerRow = new_class("measuring", "ledger_row",
+  "b b_sum difference low high level median p adjusted share verdict disagrees exact rest estimate signs "
+  .. "node why tone")
+
 local M = {}
 
 ---@class pmclua.LedgerLine: a line as it is asked for
@@ -140,7 +146,8 @@ local function by_group(values, groups)
 end
 
 local function plain_row(line)
-  local row = { key = line.key, label = line.label, rest = line.rest, line = line, a_sum = mean.sum(line.a) }
+  local row = setmetatable({ key = line.key, label = line.label, rest = line.rest, line = line,
+    a_sum = mean.sum(line.a) }, LedgerRow)
   row.a = row.a_sum / #line.a
   if line.b then
     row.b_sum = mean.sum(line.b)
@@ -253,9 +260,9 @@ function M.new(asked)
   add_remainder(asked, lines)
   local main, few, rest = sort_out(asked, lines)
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }
-  local ledger = { unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
+  local ledger = setmetatable({ unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
     paired = asked.paired ~= false, level = rule.LEVEL, exact = asked.exact or false,
-    lines = rows_of(main, asked), rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }
+    lines = rows_of(main, asked), rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }, Ledger)
   local can_name = observations(asked) >= rule.FEWEST_PAIRS
   local is_tested = asked.b ~= nil and not asked.incomplete
   if is_tested then

@@ -93,7 +93,7 @@ end
 -- One line below a header. Returns what a line that is indented further goes on with.
 local function read_line(entry, line, last)
   local example, raises = line:match "^  > ?(.*)$", line:match "^  raises%s+(.*)$"
-  local field = entry.fields and line:match "^  [%w_%[%]]+%??: " and field_of(line:sub(3))
+  local field = entry.fields and line:match "^  [%w_%[%].]+%??: " and field_of(line:sub(3))
   if example then
     add_text(entry, "example", example)
   elseif field then

@@ -238,7 +238,7 @@ end
 
 local function unknown_key(record, key, name, wrong)
   if record.fields["[name]"] then return wrong("%s: each entry needs a name: { NAME = … }", name) end
-  local names = lists.where(record.order, function(other) return not other:find "^%[" end)
+  local names = lists.where(record.order, function(other) return other:find "^%a" end)
   local items, safe = record.fields["[]"], require("pmclua.base.text").safe(tostring(key))
   wrong("%s '%s'%s%s", name == "" and "unknown key" or name .. " has no option", safe,
     arguments.meant(key, names), items and items.text and "; " .. items.text or "")
@@ -258,6 +258,7 @@ end
 ---@param wrong fun(form: string, ...)
 function M.check_key(value, record, key, name, wrong)
   local field = key_type(record, key)
+  if not field and record.fields["..."] then return end
   if not field then unknown_key(record, key, name, wrong)
   else M.check(value, field.alternatives, name_of_key(name, key), wrong) end
 end
@@ -273,7 +274,7 @@ function M.check_keys(value, record, name, wrong)
   for key, item in pairs(value) do M.check_key(item, record, key, name, wrong) end
   for _, key in ipairs(record.order) do
     local field = record.fields[key]
-    if not field.optional and not key:find "^%[" and value[key] == nil then
+    if not field.optional and key:find "^%a" and value[key] == nil then
       wrong("%s needs %s =, %s", name, key, field.text or field.type)
     end
   end

@@ -117,9 +117,12 @@ function Summary:__newindex(name)
 end
 
 function Summary:__tostring()
-  local shown = require("pmclua.base.text").value
-  if self.median == nil then return ("%s: %s"):format(self.title, self.why or self.status) end
-  return ("%s: %s (%s)"):format(self.title, shown(self.median, self.unit), self.quality)
+  local text = require "pmclua.base.text"
+  if self.median == nil then return ("%s: %s"):format(text.safe(self.title), self.why or self.status) end
+  local parts = lists.map({ "median", "low", "high", "min", "max" }, function(name)
+    return self[name] and ("%s = %s"):format(name, text.value(self[name], self.unit)) or nil
+  end)
+  return ("%s: %s, n = %d, %s"):format(text.safe(self.title), table.concat(parts, ", "), self.n, self.quality)
 end
 
 -- The numbers of a summary, exact where they can be.

@@ -27,24 +27,25 @@ record event
   unit: string
   scale: number
   verified?: boolean -- false: nothing says that the PMU has the code
+  ...: any
 
 pmc.events.parse(spec: string, options?: event_options) -> events: event[]?, problem: table?
   The same as encode, or nil and the problem: message, position, length, hint.
   > print(pmc.events.parse "cycles:u")
 
-pmc.events.format(event: table) -> spec: string
+pmc.events.format(event: event) -> spec: string
   A plain spec with the same encoding.
   > print(pmc.events.format(pmc.events.encode("page-faults")[1]))
 
-pmc.events.format_list(events: table[]) -> spec: string
+pmc.events.format_list(events: event[]) -> spec: string
   A plain spec of several events.
   > print(pmc.events.format_list(pmc.events.encode "page-faults,task-clock"))
 
-pmc.events.json(events: table[], spec: string) -> text: string
+pmc.events.json(events: event[], spec: string) -> text: string
   One line, as `pmclua events --encode SPEC --json` prints it.
   > print(pmc.events.json(pmc.events.encode "page-faults", "page-faults"))
 
-pmc.events.append(list: table[], events: table[])
+pmc.events.append(list: event[], events: event[])
   Adds the events of one spec to those of others.
   > local list = pmc.events.encode "page-faults"; pmc.events.append(list, pmc.events.encode "task-clock")
 
@@ -108,7 +109,7 @@ pmc.metrics.of_vendor(name: name) -> metric?
   The vendor's metric, also where pmclua has one of that name.
   > print(pmc.metrics.of_vendor "tma_retiring")
 
-pmc.metrics.of_each_kind(metric: table) -> metric[]?
+pmc.metrics.of_each_kind(metric: metric) -> metric[]?
   Of a hybrid CPU the metric of each kind of core; nil where there is one.
   > print(pmc.metrics.of_each_kind(pmc.metrics.own "ipc"))
 
@@ -166,17 +167,27 @@ pmc.metrics.holds(operator: operator, observed: operand, expected: operand, tole
   Whether a comparison holds.
   > print(pmc.metrics.holds("==", 102, 100, { value = 3, percent = true }))
 
+record sums
+  [name]: string[]
+
 record tolerance
   value: number(0..)
   percent?: boolean
 
-pmc.metrics.with_sums(metric: table, parts: table, kind?: "condition"|"comparison"|"limit") -> metric
+pmc.metrics.with_sums(metric: formula, parts: sums, kind?: "condition"|"comparison"|"limit") -> metric
   A metric with names replaced by sums of others: { cycles = { "cpu_core_cycles", "cpu_atom_cycles" } }.
   > print(pmc.metrics.with_sums(pmc.metrics.own "ipc", { cycles = { "a", "b" } }).formula)
 
-pmc.metrics.unknown(parsed: table, known: string[]) -> table[]
+pmc.metrics.unknown(parsed: formula, known: string[]) -> table[]
   Problems: the names in a formula that are not known.
   > print(#pmc.metrics.unknown(pmc.metrics.own "ipc", { "cycles" }))
+
+record formula
+  formula: string
+  source: string -- the text that positions are places in
+  needs: string[] -- names in it
+  places: table -- where each name stands first
+  ...: any
 
 record metric
   name: string
@@ -195,4 +206,5 @@ record metric
   apart?: boolean
   table?: string
   stored?: table
+  ...: any
 ]==]

@@ -91,11 +91,24 @@ experiment:plan() -> text: string
   What would run: passes, cells and their order.
   > print(e:plan())
 
-experiment:override(changes: {override_keys}) -> experiment
+experiment:override(changes: override_keys) -> experiment
   The experiment as a command line changes it.
   > e = e:override { repetitions = 3 }
 
-record override_keys experiment_keys
+record override_keys
+  events?: spec|spec[]
+  repetitions?: integer(1..1e9)
+  processes?: integer(1..1e6)
+  warmup?: integer(0..1e9)
+  baseline?: string|table
+  against?: string|table
+  notes?: string[]|table
+  passes?: "rerun"|"multiplex"
+  seed?: integer(0..)
+  pin?: string
+  timeout?: duration
+  simulate?: boolean
+  simulation?: string[]|table
   set?: table -- levels by factor: { n = { 64, 128 } }
 
 pmc.why(a: workload, b: workload, options?: why_options) -> why
@@ -141,7 +154,7 @@ why:report(options?: why_report_options) -> text: string
 record why_report_options shown_options
   all?: boolean -- true: lines that do not differ, too
 
-record ledger
+class ledger ledger
   A total as lines that add up, of A and of B against A.
   unit: string -- of all its numbers: "ns" or "" (counts)
   n: integer -- pairs
@@ -152,9 +165,11 @@ record ledger
   total: ledger_row
   comparisons: integer -- lines that were tested together
   few: integer -- lines that were joined as others
-  conclusion: table -- kind ("named", "spread", "none", "few", "one") and names (rows)
+  conclusion: table -- kind ("named", "spread", "none", "few", "one", "incomplete"), names (rows) and why
+  > ledger = pmc.where("true", { event = "page-faults" }):ledger()
 
-record ledger_row
+class ledger_row row
+  One line of a ledger.
   label: string
   a: number -- mean of A
   b?: number -- mean of B
@@ -169,6 +184,7 @@ record ledger_row
   adjusted?: number -- p corrected for all lines
   verdict?: "more"|"fewer"|"same"|"undecided"
   disagrees?: "signs"|"t" -- which of two tests does not support the verdict
+  > row = pmc.where("true", { event = "page-faults" }):ledger().total
 
 pmc.topdown(...: workload|table, options?: {topdown_options}) -> topdown|topdown_plan
   Measures the vendor's top-down tree: where a program's issue slots go. Several workloads are compared with the first.
@@ -284,7 +300,7 @@ where:row(name: name, by?: "function"|"inlined") -> ledger_row
   raises an error where no function of that name has a line of its own, and where the name means several
   > print(w:row(w:ledger().lines[1].label).a)
 
-where:annotation(row: table, sources?: path[]) -> table
+where:annotation(row: ledger_row, sources?: path[]) -> table
   A function's counts by what was inlined in it (`copies`), by source line (`sources`) and by instruction (`codes`),
   with `why` where a file is missing.
   > print(#w:annotation(w:ledger().lines[1]).codes)

@@ -2,7 +2,7 @@
 
 return [==[
 
-pmc.load(path?: path|load_options, ...?: path) -> result
+pmc.load(...: path|load_options) -> result
   Reads a stored result; several paths give one result with one more factor. Without a path it reads the newest one.
   raises an error for an unreadable file, and for something that means different things in several files
   > pmc.load "/path/of/a/result.jsonl"

@@ -103,7 +103,7 @@ pmc.stats.slope(x: number[], y: number[], level?: level) -> slope: table?, reaso
   reason }.
   > print(pmc.stats.slope({ 1, 2, 3, 4 }, { 12, 22, 32, 42 }).slope)
 
-pmc.stats.slopes(list: table[], compute: function, options?: slopes_options) -> low: number?, high: number|string
+pmc.stats.slopes(list: series[], compute: function, options?: slopes_options) -> low: number?, high: number|string
   The interval of what is computed from the slopes of several series { x, y }, by resampling; nil and the reason where
   there are too few points.
   > print(pmc.stats.slopes({ { x = { 1, 2, 3 }, y = { 2, 4, 6 } } }, function(slopes) return slopes[1] end))

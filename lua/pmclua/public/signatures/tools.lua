@@ -57,9 +57,9 @@ pmc.doctor.examine() -> examination
   What this user can count here, and what prevents the rest.
   > print(pmc.doctor.examine().can_count)
 
-pmc.doctor.findings(machine: table, tried: findings_options) -> table[]
-  The findings alone, for a machine described by files: { name, state, value, said, commands, help }.
-  > print(#pmc.doctor.examine().findings)
+pmc.doctor.findings(root: path, tried: findings_options) -> table[]
+  The findings alone, for a machine whose files are in a folder: { name, state, value, said, commands, help }.
+  > print(#pmc.doctor.findings("/", { has_pmu = false }))
 
 record findings_options
   has_pmu: boolean
