@@ -1,6 +1,7 @@
 -- Which function a count is of: its full name and its file; what was inlined; what a user may call it.
 
 local code = require "pmclua.ledger.code"
+local functions = require "pmclua.workload.functions"
 local made = require "tests.support.profiles"
 local pmc = require "pmclua"
 local spell = require("pmclua.core.symbols").spell
@@ -107,6 +108,12 @@ describe("the functions of one name", function()
       assert.same({ 2, 100, 100 }, { #costs, math.abs(costs[1].difference), math.abs(costs[2].difference) })
       assert.not_equal(costs[1].label, costs[2].label)
       assert.is_true(flag == "-g0" or by_label(found)["touch (a/util.c)"].difference == 100)
+      local regions = functions.find("touch", { program = program })
+      assert.equal(2, #regions)
+      for _, region in ipairs(regions) do
+        local one = functions.find(region.name, { program = program })
+        assert.same({ 1, region.points }, { #one, one[1].points })
+      end
     end
   end)
 end)

@@ -3,6 +3,7 @@
 -- Invariant: a name that is not found, or that cannot be probed, raises a problem that says why and what to
 -- do.
 
+local apart = require("pmclua.base.lazy").module "pmclua.base.apart"
 local files = require "pmclua.event.function_files"
 local lists = require "pmclua.base.lists"
 local signature = require "pmclua.event.signature"
@@ -125,6 +126,28 @@ end
 
 -- ---- the function that is meant -------------------------------------------------------------------------
 
+-- What is said of functions of one name: static ones are in several source files.
+local FORMS = { {}, { source = 1 }, { source = 2 }, { source = math.huge }, { source = 1, address = true } }
+
+--- The names of some functions of a file, no two alike: those of one name with their source file.
+---@param list pmclua.core.Symbols
+---@param found pmclua.core.Symbol[]
+---@return table<pmclua.core.Symbol, string>
+function M.names(list, found)
+  return apart.names(found, FORMS, function(symbol, form)
+    local declared = form.source and (list:code(symbol.offset) or {}).declared
+    local name = symbol.shown
+    if declared then name = ("%s (%s)"):format(name, apart.tail(declared, form.source)) end
+    return form.address and ("%s at 0x%x"):format(name, symbol.address) or name
+  end)
+end
+
+-- The functions that such a name means: "touch (b/util.c)".
+local function match_shown(list, name)
+  local found = signature.match(list, (name:gsub(" at 0x%x+$", ""):gsub(" %b()$", "")))
+  return lists.where(found, function(symbol) return M.names(list, found)[symbol] == name end)
+end
+
 --- The functions of a file that a name means; where it has none, with the debug information that servers may have.
 ---@param list pmclua.core.Symbols
 ---@param path string
@@ -133,6 +156,7 @@ end
 ---@return pmclua.core.Symbols
 function M.match(list, path, name)
   local found = signature.match(list, name)
+  if #found == 0 and name:find " %b()" then found = match_shown(list, name) end
   local has_no_more = #found > 0 or list:has_debug_information()
   local completed = not has_no_more and files.completed(path)
   if not completed then return found, list end
@@ -152,7 +176,7 @@ function M.one(spec, image)
   if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, image) end
   if #found > 1 then
     problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
-      text.safe(path)), ("one of them is '%s'"):format(found[1].shown))
+      text.safe(path)), ("one of them is '%s'"):format(M.names(list, found)[found[1]]))
   end
   if found[1].imported then M.raise_imported(found[1], path, image) end
   if found[1].indirect then M.raise_indirect(list, found[1]) end

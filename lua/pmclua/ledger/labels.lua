@@ -3,15 +3,11 @@
 -- Invariant: no two lines of a ledger read alike. Where they would, they have the parameters, then the source file with
 -- as much of its path as they need, then the address, then the whole path of the program or library.
 
-local M = {}
+local apart = require "pmclua.base.apart"
 
--- The last components of a path.
-local function tail(path, count)
-  local components = {}
-  for name in path:gmatch "[^/]+" do components[#components + 1] = name end
-  if count >= #components then return path end
-  return table.concat(components, "/", #components - count + 1)
-end
+local tail = apart.tail
+
+local M = {}
 
 -- What is said, the shortest first; source: how many components of its path.
 local FORMS = {
@@ -76,20 +72,7 @@ end
 --- Gives each line its `label`, and its `name`, which leaves the file out.
 ---@param lines pmclua.LedgerLine[] with `place`, `other` or both
 function M.add(lines)
-  local left = lines
-  for _, form in ipairs(FORMS) do
-    local by_label = {}
-    for _, line in ipairs(left) do
-      line.label = label_of(line, form)
-      by_label[line.label] = by_label[line.label] or {}
-      table.insert(by_label[line.label], line)
-    end
-    left = {}
-    for _, same in pairs(by_label) do
-      for _, line in ipairs(#same > 1 and same or {}) do left[#left + 1] = line end
-    end
-    if #left == 0 then return end
-  end
+  for line, label in pairs(apart.names(lines, FORMS, label_of)) do line.label = label end
 end
 
 return M

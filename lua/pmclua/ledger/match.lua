@@ -4,14 +4,12 @@
 -- is matched with itself alone; of two builds with that of the same full name, as long as only one on each side can be
 -- meant. Renamed functions need evidence, and are a guess.
 
+local apart = require "pmclua.base.apart"
+
 local M = {}
 
--- The last components of a path: builds may have different folders.
-local function tail(path, count)
-  local components = {}
-  for name in (path or ""):gmatch "[^/]+" do components[#components + 1] = name end
-  return table.concat(components, "/", math.max(1, #components - count + 1))
-end
+-- Builds may have different folders.
+local function tail(path, count) return path and apart.tail(path, count) or "" end
 
 -- Of files that have no build id it is not known whether they are one build.
 local function build_of(place) return place.build_id or "at " .. place.path end

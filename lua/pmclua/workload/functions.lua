@@ -72,8 +72,8 @@ function M.switches_stacks(program)
   return ok and is_go(list)
 end
 
-local function region_of(list, symbol, path, options)
-  local region = { name = symbol.shown, notes = {}, switches = is_go(list),
+local function region_of(list, symbol, path, options, name)
+  local region = { name = name, notes = {}, switches = is_go(list),
     points = { { kind = "entry", file = path, offset = symbol.offset } } }
   if options.returns == "probe" then
     table.insert(region.points, { kind = "return_probe", file = path, offset = symbol.offset })
@@ -108,13 +108,14 @@ function M.find(spec, image, options)
   local file, name = files.split(spec)
   local path = files.file(file, image)
   local found, list = named.match(files.of_file(path), path, name)
-  local regions, skipped = {}, {}
+  local regions, skipped, names = {}, {}, named.names(list, found)
   local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
   for _, symbol in ipairs(found) do
     if symbol.imported and #found == 1 then named.raise_imported(symbol, path, image) end
     if symbol.indirect and not is_pattern then named.raise_indirect(list, symbol) end
     if not symbol.imported and not symbol.indirect then
-      add_region(regions, skipped, is_pattern, list, symbol, path, options or {})
+      add_region(regions, skipped, is_pattern, list, symbol, path, options or {},
+        names[symbol])
     end
   end
   if #regions == 0 and skipped[1] then error(skipped[1], 0) end
