@@ -341,7 +341,7 @@ function M.unknown(parsed, known)
   local is_known, errors, covered = {}, {}, 0
   for _, name in ipairs(known) do is_known[name] = true end
   for _, name in ipairs(parsed.needs) do
-    local place = parsed.places[name]
+    local place = parsed.places[name] or 1           -- of a formula that a script put together
     if not is_known[name] and place >= covered then
       local joined, finish = dashed(parsed.source, place, is_known)
       covered = finish or covered
