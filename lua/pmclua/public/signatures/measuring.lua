@@ -153,6 +153,7 @@ why:report(options?: why_report_options) -> text: string
 
 record why_report_options shown_options
   all?: boolean -- true: lines that do not differ, too
+  plots?: table -- of HTML
 
 class ledger ledger
   A total as lines that add up, of A and of B against A.
