@@ -554,7 +554,8 @@ describe("marks", function()
       local marking = require "pmclua.experiment.marking"
       local session = require("pmclua.workload.session").new()
       local mine = marking.new({ kind = "marks" }, {}, {})
-      local command = mine:workload(pmc.command { "sh", "-c", "PMCLUA_MARKS=/nowhere " .. program "nested" })
+      local words = { "sh", "-c", "PMCLUA_MARKS=/nowhere " .. program "nested" }
+      local command = mine:workload(require("pmclua.workload.command").new(words))
       local result = session:run_only(function(message)
         command:define(message, {}, { session = session })
       end)

@@ -20,7 +20,7 @@ local new_class = require("pmclua.public.class").new
 local Ledger = new_class("measuring", "ledger", "n_b differs of")
 local LedgerRow = new_class("measuring", "ledger_row",
   "b b_sum difference low high level median p adjusted share verdict disagrees exact rest estimate signs "
-  .. "node why tone")
+  .. "node why tone samples")
 
 local M = {}
 

@@ -51,7 +51,8 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field switching number of the calls: in processes whose stacks move between threads, or take turns on one
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
 local RegionCalls = require("pmclua.public.class").new("measuring", "region",
-  "calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted unseen")
+  "entries calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted "
+  .. "unseen")
 
 --- What became of a region's entries, in the order of reports.
 M.FACTS = regions.FACTS

@@ -382,7 +382,7 @@ record regions_report_options shown_options
 class region region
   The calls of one function, or what happened between two points.
   name: string
-  entries: u64 -- how often it was entered
+  entries?: u64 -- how often it was entered
   calls?: u64 -- entered and returned
   threads: table[] -- pid, tid, name, calls
   notes: string[]
