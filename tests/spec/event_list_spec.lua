@@ -247,7 +247,7 @@ describe("pmclua events", function()
     if not support.have_pmu() then
       assert.match("\n  here +unsupported: [^\n]+\n", result.out)
       assert.is_nil(result.out:find("cannot open", 1, true))
-      assert.match("\n  help +software and tracepoint events count here", result.out)
+      assert.match("\n  help +mount %-t sysfs", result.out)
       assert.match("\n  here +unsupported, as cycles:u\n", result.out)
     end
     local explained = json { "--explain", "cs:u", "--json" }
