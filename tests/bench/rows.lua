@@ -218,7 +218,7 @@ local function calls_simulated(short) return short and 20 or 200 end
 
 -- Median ns of a repetition of a kernel that callgrind counts.
 local function simulated_repetition(short)
-  local kernel = require("pmclua").kernel { source = "reference/callgrind.c", symbol = "turns" }
+  local kernel = require("pmclua.workload.kernel").new { source = "reference/callgrind.c", symbol = "turns" }
   local surroundings = require("pmclua.simulate.surroundings").check(nil, error)
   local context = { session = programs.session, declaration = { warmup = 2 }, surroundings = surroundings }
   local counter = require("pmclua.simulate.kernel").new(context, { workload = kernel, levels = {} })
