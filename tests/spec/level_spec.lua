@@ -50,7 +50,7 @@ describe("the level of intervals", function()
       for _, level in ipairs { 0, 1, -1, 95, 0 / 0, 1 / 0, -1 / 0, "0.95", true, {} } do
         local ok, problem = pcall(take, level)
         assert.is_false(ok, ("%d takes %s"):format(i, tostring(level)))
-        assert.matches("level_spec.lua:%d+: .*a level must be a number between 0 and 1", tostring(problem))
+        assert.matches("level_spec.lua:%d+: .*level must be a number between 0 and 1", tostring(problem))
       end
       assert.is_truthy(take(0.9), i)
       assert.is_truthy(take(0.5), i)

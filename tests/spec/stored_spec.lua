@@ -260,7 +260,7 @@ describe("several stored results", function()
   end)
 
   it("must be paths, told apart by what they have", function()
-    assert.matches("argument 2 must be a path, not 5", message_of(pmc.load, "x", 5), 1, true)
+    assert.matches("argument 2 must be a path or a table, not 5", message_of(pmc.load, "x", 5), 1, true)
     assert.matches("by must be one of \"file\"", message_of(pmc.load, { "x", by = "day" }), 1, true)
     local a, b = stored("a", {}, {}), stored("b", {}, {})
     assert.matches("files do not each have a", message_of(pmc.load, { a, b, by = "rank" }), 1, true)
