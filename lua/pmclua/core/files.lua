@@ -94,11 +94,13 @@ function M.check_place(folder, for_code) return done(C.pmclua_check_place(folder
 --- Removes a folder with all in it.
 function M.remove_folder(path) C.pmclua_remove_folder(path) end
 
---- Makes a private FIFO, from which `read_some` reads: its descriptor; or nil, errno name, number.
+--- Makes a private FIFO, of which `read_some` reads; or nil, errno name, number.
+---@param path string
+---@return pmclua.core.File?
 function M.make_fifo(path)
   local fd = C.pmclua_make_fifo(path)
   if fd < 0 then return refused(fd) end
-  return fd
+  return setmetatable({ handle = core.private_descriptor(fd), path = path }, File)
 end
 
 local SOME = 65536
@@ -118,13 +120,12 @@ local function read_once(fd)
   return ffi.string(buffer, got)
 end
 
---- What can be read from a descriptor without waiting; "" where there is nothing.
----@param fd integer
+--- What can be read of it without waiting; "" where there is nothing.
 ---@return string
-function M.read_some(fd)
+function File:read_some()
   local parts = {}
   repeat
-    local piece = read_once(fd) or ""
+    local piece = read_once(fd_of(self)) or ""
     parts[#parts + 1] = piece
   until #piece < SOME
   return table.concat(parts)
@@ -193,10 +194,6 @@ end
 function M.read_beginning(path, bytes)
   return answer(path, with_plain(path, ANYBODY, function(fd) return read_up_to(fd, bytes) end))
 end
-
---- Closes a descriptor of make_fifo.
----@param fd integer
-function M.close(fd) C.pmclua_close(fd) end
 
 --- lstat: { uid, mode, bytes, mtime_ns }, or nil, errno name, number.
 function M.stat(path)

@@ -34,7 +34,7 @@ local LONGEST = 65536        -- bytes of a line
 ---@param path string
 ---@return string?
 function machine.line(path)
-  local text, code = core.read_beginning(path, LONGEST)
+  local text, _, code = core.read_beginning(path, LONGEST)
   text = text or check_descriptors(code) or ""
   return text ~= "" and text:match "^[^\n]*" or nil
 end

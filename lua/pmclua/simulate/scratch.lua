@@ -16,7 +16,7 @@ local M = {}
 ---@class pmclua.Scratch
 ---@field path string absolute
 ---@field option string the same as Valgrind's options have it, which know %p
----@field fd integer of the log
+---@field fifo pmclua.core.File of the log
 ---@field said string[] read of the log since the run began
 local Scratch = {}
 Scratch.__index = Scratch
@@ -25,16 +25,16 @@ Scratch.__index = Scratch
 ---@return pmclua.Scratch
 function M.new()
   local path = temporary.make "simulate"
-  local fd, _, errnum = core.make_fifo(path .. "/log")
-  if fd then
-    return setmetatable({ path = path, option = path:gsub("%%", "%%%%"), fd = fd, said = {} }, Scratch)
+  local fifo, _, errnum = core.make_fifo(path .. "/log")
+  if fifo then
+    return setmetatable({ path = path, option = path:gsub("%%", "%%%%"), fifo = fifo, said = {} }, Scratch)
   end
   temporary.remove(path)
   error(explain.system(errnum, "write", path), 0)
 end
 
 --- Takes in what Valgrind has written so far: it waits where the log is full.
-function Scratch:drain() self.said[#self.said + 1] = core.read_some(self.fd) end
+function Scratch:drain() self.said[#self.said + 1] = self.fifo:read_some() end
 
 --- Runs a job while the log is read: Valgrind waits where it is full.
 ---@param session pmclua.Session
@@ -87,9 +87,7 @@ end
 
 --- Removes it.
 function Scratch:close()
-  if not self.fd then return end
-  core.close(self.fd)
-  self.fd = nil
+  self.fifo:close()
   temporary.remove(self.path)
 end
 
