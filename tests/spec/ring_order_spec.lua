@@ -5,9 +5,9 @@ local support = require "tests.support"
 describe("records of several rings", function()
   it("are read in each task's order, however late they are published, and of one moment too", function()
     support.need(support.have "cc", "no C compiler")
-    local place, build = support.folder(), support.root .. "/build"
-    local program = support.build(place .. "/order", "cc", "-O1", "-Wall", "-I" .. support.root .. "/core",
-      support.fixture "rings/order.c", build .. "/libpmclua.so", "-Wl,-rpath," .. build, "-lpthread")
+    local core = support.root .. "/core"
+    local program = support.build(support.folder() .. "/order", "cc", "-O1", "-Wall", "-I" .. core,
+      support.fixture "rings/order.c", core .. "/calls/order.c", core .. "/calls/ring.c", "-lpthread")
     local run = support.run { program, "5", "20000" }
     assert.equal("", run.err)
     assert.equal(0, run.status)
