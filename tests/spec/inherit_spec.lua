@@ -137,7 +137,7 @@ describe("whatever event is counted", function()
       local counts = by_experiment(specs)
       assert.equal(has_forks and FORKS or nil, median(counts.forks))
       assert.is_true(counts.faults.median > 9 * 10)
-      local is_whole = not (counts.x.note or ""):find "not counted"
+      local is_whole = not (counts.x.why or ""):find "not counted"
       if truth and is_whole then assert.equal(truth, counts.x.median) end
     end)
 
