@@ -48,7 +48,7 @@ local opt = pmc.options {
   { "seed", type = "integer", value = "N", help = "seed of the random order" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
-    help = "what surrounds simulated runs, e.g. environment=inherit" },
+    help = "what surrounds simulated runs, e.g. random=fixed" },
   { "timeout", value = "T", help = "time limit of one run" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "shell", false, help = "run the commands with /bin/sh" },

@@ -48,7 +48,7 @@ local opt = read_options(pmc.targets.options {
   { "entries", false, help = "with --marks: one value per entry, not the sum of a run" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
-    help = "what surrounds simulated runs, e.g. environment=inherit" },
+    help = "what surrounds simulated runs, e.g. random=fixed" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "format", "table", choices = FORMATS, value = "F", help = "report format" },

@@ -19,7 +19,7 @@ M.list = {
     help = "how events that do not fit together are counted" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
-    help = "what surrounds simulated runs, e.g. environment=inherit" },
+    help = "what surrounds simulated runs, e.g. random=fixed" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "seed", type = "integer", help = "seed of the order in which cells run" },
   { "pin", value = "CPUS", help = "run workloads on these CPUs, e.g. 0,2-3" },
