@@ -139,8 +139,7 @@ local function compare_files()
   for i = 2, #factor[2] do
     local level = factor[2][i]
     if not is_compared[level] then
-      local said = "pmclua compare: no workload of '%s' is in the baseline, by name and levels\n"
-      io.stderr:write(said:format(level))
+      pmc.say(("no workload of '%s' is in the baseline, by name and levels"):format(level))
     end
   end
   return result
@@ -187,7 +186,7 @@ end
 local function conclude(gates)
   local status = 0
   for _, gate in ipairs(gates) do
-    if gate.state ~= "pass" or not opt.quiet then io.stderr:write(tostring(gate), "\n") end
+    if gate.state ~= "pass" or not opt.quiet then pmc.output(2)(tostring(gate) .. "\n") end
     if opt.gate_output then gate:write(opt.gate_output) end
     local own = gate:status(opt.strict)
     if own == STATUS.limit or status == 0 then status = own end
@@ -231,7 +230,7 @@ if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint
   result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
 end
 local checked, gates = pcall(check_limits, result)
-if opt.store ~= "-" then io.write(result:report { format = opt.format, stream = 1 }) end
+if opt.store ~= "-" then pmc.output()(result:report { format = opt.format, stream = 1 }) end
 if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
 if not checked then pmc.fail(gates) end

@@ -106,7 +106,7 @@ end
 local function write(gate)
   local is_silent, to_file = opt.quiet and gate.state == "pass", opt.output and opt.output ~= "-"
   if to_file or not is_silent or (opt.format or "text") ~= "text" then gate:write(opt.output, opt.format) end
-  if to_file and not is_silent then io.stderr:write(tostring(gate), "\n") end
+  if to_file and not is_silent then pmc.output(2)(tostring(gate) .. "\n") end
 end
 
 local ok, gate = pcall(opt.against and check_commands or check_files)

@@ -46,13 +46,6 @@ local has_command = #opt.command > 0
 
 local function fail(problem) pmc.fail(problem, has_command and "command" or nil) end
 
-local function open_output()
-  if not opt.output then return has_command and io.stderr or io.stdout end
-  if opt.output == "-" then return io.stdout end
-  local file, why = io.open(opt.output, opt.append and "ae" or "we")      -- "e": not the command's
-  return file or fail("cannot write " .. tostring(why))
-end
-
 local function start()
   return pmc.monitor {
     target = pmc.targets.from(opt), command = pmc.targets.command(opt.command),
@@ -67,8 +60,8 @@ if opt.separator and format == "table" then format = "csv" end
 local function refuse(why) fail { misuse = true, message = why } end
 if opt.separator == "" then refuse "-x takes what is to stand between fields" end
 if opt.separator and format ~= "csv" then refuse("-x is for CSV, and --format says " .. format) end
-local output = open_output()
-output:setvbuf "line"
+local is_open, put = pcall(pmc.output, opt.output or has_command and 2 or 1, opt.append and "a" or "w")
+if not is_open then fail(put) end
 local ok, monitor = pcall(start)
 if not ok then fail(monitor) end
 
@@ -80,7 +73,7 @@ note_all()
 local ran, why = pcall(function()
   local options = { separator = opt.separator, rates = opt.rates, repeat_header = not opt.output }
   for line in monitor:lines(format, options) do
-    assert(output:write(line))
+    put(line)
     note_all()
   end
 end)

@@ -91,11 +91,9 @@ if not ok then fail(result) end
 
 -- ---- reporting ----
 
-local function write_file(path, text)
-  local file, why = io.open(path, "w")
-  if not file or not file:write(text) or not file:close() then
-    fail("cannot write " .. tostring(why or path))
-  end
+local function write(text, to)
+  local written, why = pcall(function() pmc.output(to)(text) end)
+  if not written then fail(why) end
 end
 
 local function report(histogram)
@@ -106,16 +104,8 @@ end
 local is_shown, text = pcall(report, opt.histogram)
 local wrong_histogram = not is_shown and text
 if wrong_histogram then text = report() end
-local function put(file, lines)
-  local is_put, why = file:write(lines)
-  if is_put then is_put, why = file:flush() end
-  if not is_put then fail("cannot write the report: " .. why) end
-end
-
-if not opt.output then put(io.stderr, text)
-elseif opt.output == "-" then put(io.stdout, text)
-else write_file(opt.output, text) end
-if opt.calls then write_file(opt.calls, result:calls_csv()) end
+write(text, opt.output or 2)
+if opt.calls then write(result:calls_csv(), opt.calls) end
 if wrong_histogram then fail(wrong_histogram) end
 if opt.pid and result.interrupted then os.exit(128 + result.interrupted, true) end
 local has_none, status = true, result.signal ~= 0 and 128 + result.signal or result.exit

@@ -81,18 +81,9 @@ end
 
 local function report()
   local to_file = opt.output and opt.output ~= "-"
-  local result, file, why = load(), io.stdout, nil
-  if opt.how then
-    io.write(result:how())
-    return
-  end
-  if to_file then file, why = io.open(opt.output, "w") end
-  local written = file
-  local options = { format = opt.format, stream = not to_file and 1 or nil }
-  if file then written, why = result:write(file, options) end
-  if written then written, why = file:flush() end
-  if to_file and file then written = file:close() and written end
-  if not written then error("cannot write the report: " .. tostring(why or opt.output), 0) end
+  local result, put = load(), pmc.output(opt.output)
+  if opt.how then return put(result:how()) end
+  result:write(put, { format = opt.format, stream = not to_file and 1 or nil })
 end
 
 if (opt.keep or opt.older_than) and not opt.prune then

@@ -76,7 +76,7 @@ if opt.unroll < 1 then pmc.fail("--unroll takes 1 or more", STATUS.usage) end
 
 local ok, result = pcall(measure)
 if not ok then pmc.fail(result) end
-io.write(result:report { format = opt.format, stream = 1 })
+pmc.output()(result:report { format = opt.format, stream = 1 })
 if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
 if not is_counted(result) then os.exit(STATUS.uncountable, true) end

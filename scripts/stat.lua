@@ -110,21 +110,15 @@ local timeout = opt.timeout and milliseconds(opt.timeout, "--timeout")
 
 -- ---- writing ----
 
-local function open_output()
-  if not opt.output then return io.stderr end
-  if opt.output == "-" then return io.stdout end
-  -- "e": it is not the command's.
-  local file, why = io.open(opt.output, opt.append and "ae" or "we")
-  return file or fail("cannot write the report: " .. why)
+-- pcall's results, or the script ends.
+local function checked(is_good, ...)
+  if not is_good then fail((...)) end
+  return ...
 end
 
-local output = not opt.no_report and open_output()
+local put = not opt.no_report and checked(pcall(pmc.output, opt.output or 2, opt.append and "a" or "w"))
 
-local function write(text)
-  local written, why = output:write(text)
-  if written then written, why = output:flush() end
-  if not written then fail("cannot write the report: " .. why) end
-end
+local function write(text) checked(pcall(put, text)) end
 
 local function note(remarks)
   for _, remark in ipairs(opt.no_report and {} or remarks or {}) do pmc.say(remark) end
@@ -256,12 +250,10 @@ signal = signal or result.signal
 -- The exit status that they stand for.
 local function check_limits()
   local gate = result:gate(gate_with)
-  if not opt.no_report then io.stderr:write(tostring(gate), "\n") end
+  if not opt.no_report then pmc.output(2)(tostring(gate) .. "\n") end
   if opt.gate_output then gate:write(opt.gate_output) end
   return gate:status(opt.strict)
 end
 
-local checked, gated = true, 0
-if limits then checked, gated = pcall(check_limits) end
-if not checked then fail(gated) end
+local gated = limits and checked(pcall(check_limits)) or 0
 os.exit(first_failure or signal and 128 + signal or gated)      -- nothing is left to be closed

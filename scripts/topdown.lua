@@ -157,11 +157,7 @@ if not ok then pmc.fail(found) end
 
 -- ---- reporting ----
 
-local function write(text)
-  if not opt.output or opt.output == "-" then return io.write(text) end
-  local file, why = io.open(opt.output, "w")
-  if not file or not file:write(text) or not file:close() then pmc.fail("cannot write " .. tostring(why)) end
-end
+local function write(text) pmc.output(opt.output)(text) end
 
 if opt.plan then
   write(found:report { run_seconds = run_seconds })

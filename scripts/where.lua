@@ -46,6 +46,7 @@ local opt = pmc.options(pmc.targets.options {
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "call-graph", false, short = "g", help = "call chains by frame pointer, for folded and speedscope" },
+  { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
@@ -84,7 +85,7 @@ local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl
 local function options()
   local timeout = opt.timeout and pmc.targets.seconds(opt.timeout, "--timeout")
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
-    seed = opt.seed, call_chains = opt.call_graph or nil,
+    seed = opt.seed, call_chains = opt.call_graph or nil, trust_maps = opt.trust_maps or nil,
     lines = opt.lines or opt.inlined or opt.annotate ~= nil or opt.format == "html" or nil,
     pin = opt.pin, store = opt.store, target = target }
 end
@@ -114,11 +115,7 @@ local function put(found)
   local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
   local shown = { format = opt.format, by = by:match "^(.-) *$", most = opt.top,
     annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }
-  if opt.output or not is_one_command() then
-    found:write(opt.output, shown)
-  else
-    io.stderr:write(found:report(shown))
-  end
+  pmc.output(opt.output or is_one_command() and 2 or 1)(found:report(shown))
 end
 
 local ok, found = pcall(measure)

@@ -90,8 +90,4 @@ end
 if #opt.what == 0 then usage "it takes two commands, or stored results" end
 local ok, why = pcall(is_file(opt.what[1]) and of_stored or of_commands)
 if not ok then pmc.fail(why) end
-local out, problem = io.stdout, nil
-if opt.output and opt.output ~= "-" then out, problem = io.open(opt.output, "w") end
-if not out then pmc.fail(problem) end
-out:write(why:report { format = opt.format, all = opt.all })
-if out ~= io.stdout then out:close() end
+pmc.output(opt.output)(why:report { format = opt.format, all = opt.all })

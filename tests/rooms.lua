@@ -3,7 +3,7 @@
 -- usage: luajit tests/rooms.lua          (from the source tree; `make lint` runs it)
 --
 -- Fails if a module requires one of a later room, is missing from the map, declares a class that another one
--- declares too, or exports a function that only tests use; and if a C file includes a header of a later
+-- declares too, exports a function that only tests use, or opens files and streams that others are to open; and if a C file includes a header of a later
 -- folder, or a header declares a function that no other file uses. The order is that of the rows in
 -- these tables.
 
@@ -104,6 +104,24 @@ local function check_exports(path, text)
   end
 end
 
+-- Files and streams are the business of some modules, which check what they open and write (core/files.lua,
+-- host/output.lua); the others read what the user names, which may be a pipe.
+local OPENERS = { ["io.stderr"] = "host/output public", ["io.popen"] = "host/tools",
+  ["io.lines"] = "cli/script",
+  ["io.stdout"] = "host/output core/lines public/signatures/results",
+  ["io.open"] = "core core/processes host/output cli cli/modules cli/script doctor/machine event/probe "
+    .. "profile/attribute store/source scripts/compare scripts/why" }
+
+local function check_openers(path, text)
+  local module = module_of(path)
+  for name, modules in pairs(OPENERS) do
+    local is_one = (" " .. modules .. " "):find(" " .. module .. " ", 1, true)
+    if not is_one and without_comments(text):find(name, 1, true) then
+      find("%s: %s is for others: %s", path, name, modules)
+    end
+  end
+end
+
 for _, path in ipairs(files("lua -name '*.lua'", "scripts -name '*.lua'", "core -name '*.lua'")) do
   count_uses(read(path))
 end
@@ -113,7 +131,9 @@ for _, path in ipairs(LUA) do
   check_map(path)
   check_classes(path, text)
   check_exports(path, text)
+  check_openers(path, text)
 end
+for _, path in ipairs(files "scripts -name '*.lua'") do check_openers(path, read(path)) end
 
 -- ---- C -------------------------------------------------------------------------------------------------
 

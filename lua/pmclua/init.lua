@@ -46,6 +46,7 @@ local PLACES = {
     options    = { "pmclua.cli.options", "declare" },
     say        = { "pmclua.cli.say", "say" },
     fail       = { "pmclua.cli.say", "fail" },
+    output     = { "pmclua.host.output", "open" },
     outputs    = { "pmclua.cli.outputs", "check" },
     help       = { "pmclua.cli.help", "print_topic" },
     machine    = { "pmclua.host.machine", "facts" },

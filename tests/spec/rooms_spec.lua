@@ -81,6 +81,14 @@ describe("the check of rooms", function()
       ["lua/REFERENCE.md"] = "`text.long()`: long.\n" }).out)
   end)
 
+  it("finds what opens files or writes to streams, and has others for it", function()
+    finds("lua/pmclua/cli/options.lua: io.stderr is for others: host/output public", {
+      ["lua/pmclua/cli/options.lua"] = 'require("pmclua.base.text").short()\n'
+        .. 'io.stderr:write "x"\nreturn {}\n' })
+    local ran = findings { ["scripts/first.lua"] = '-- io.open\nlocal file = io.open "x"\n' }
+    assert.matches("^scripts/first.lua: io.open is for others", ran.out)
+  end)
+
   it("finds a C file, and a header, that includes one of a later folder", function()
     local runner = '#include "pmclua.h"\n\nint run(void);\n'
     local main = '#include "runner.h"\nint run(void) { return 1; }\n' .. tree()["core/runner/main.c"]

@@ -62,12 +62,36 @@ describe("what a profile cannot have", function()
     local jit, folder, core = require "pmclua.profile.jit", support.folder(), require "pmclua.core"
     local path = ("%s/perf-%d.map"):format(folder, core.pid())
     support.write(path, "1000 20 mine\n")
-    assert.equal("mine", assert(jit.open(core.pid(), folder)):find(0x101f))
-    assert.is_nil(assert(jit.open(core.pid(), folder)):find(0x1020))
+    assert.equal("mine", assert(jit.open(core.pid(), { folder = folder })):find(0x101f))
+    assert.is_nil(assert(jit.open(core.pid(), { folder = folder })):find(0x1020))
     assert.equal(0, support.run({ "chown", "1003", path }).status)
-    local map, why = jit.open(core.pid(), folder)
+    local map, why = jit.open(core.pid(), { folder = folder })
     assert.is_nil(map)
     assert.matches("another user", why)
+  end)
+
+  it("is a name of a JIT from a map of its process's user, unless root says so", function()
+    support.need(support.have_root() and support.have "setpriv", "not root")
+    local jit, folder = require "pmclua.profile.jit", support.folder()
+    local pid = support.output_of "exec setpriv --reuid=1003 sleep 60 >/dev/null & echo $!":match "%d+"
+    support.await(function()
+      return require("lfs").attributes("/proc/" .. pid, "uid") == 1003
+    end, "another user's process")
+    local path = support.write(("%s/perf-%d.map"):format(folder, pid), "1000 20 theirs\n")
+    local function open(owner)
+      support.run { "chown", owner, path }
+      local map, why = jit.open(tonumber(pid), { folder = folder, trusts_processes = true })
+      return map and map:find(0x1000), why
+    end
+    local theirs, others, why = open "1003", open "1004"
+    os.execute(("rm %s && mkfifo %s"):format(path, path))
+    local fifo, no_file = open "1003"
+    support.run { "kill", pid }
+    assert.equal("theirs", theirs)
+    assert.is_nil(others)
+    assert.matches("does not belong to the user of that process", why)
+    assert.is_nil(fifo)
+    assert.matches("it is not a regular file", no_file)
   end)
 
   it("is a ring, where all memory that a user may lock is in use, with what to do", function()

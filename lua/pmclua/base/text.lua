@@ -60,7 +60,7 @@ local DOUBLE_WIDTH = { 0x1100, 0x115f, 0x2e80, 0x303e, 0x3041, 0xa4cf, 0xa960, 0
                        0x1f680, 0x1f6ff, 0x1f900, 0x1faff, 0x20000, 0x3fffd }
 -- Controls, and what reorders or separates lines unseen: C0 and C1, line and paragraph separators,
 -- bidirectional overrides and isolates.
-local HARMFUL = { 0, 0x1f, 0x7f, 0x9f, 0x200e, 0x200f, 0x2028, 0x202e, 0x2066, 0x2069 }
+local HARMFUL = { 0, 0x1f, 0x7f, 0x9f, 0x61c, 0x61c, 0x200e, 0x200f, 0x2028, 0x202e, 0x2066, 0x2069 }
 
 local function columns(point)
   if not point or point < 0x300 then return 1 end
@@ -92,15 +92,40 @@ local function respelt(s, runs, f)
   end))
 end
 
+-- What a terminal would act upon in these runs of bytes, made visible.
+local function made_visible(s, runs)
+  return respelt(s, runs, function(character, point)
+    if point and not within(point, HARMFUL) then return character end
+    return NAMED[point] or (character:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+  end)
+end
+
 --- The text with all that a terminal would act upon made visible: control characters, bytes that are
 --- not UTF-8, and characters that reorder a line become \n, \e, \x9b …
 ---@param s string
 ---@return string
-function M.safe(s)
-  return respelt(s, "[^\32-\126]+", function(character, point)
-    if point and not within(point, HARMFUL) then return character end
-    return NAMED[point] or (character:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
-  end)
+function M.safe(s) return made_visible(s, "[^\32-\126]+") end
+
+--- The same, but for its lines and tabs: for messages.
+---@param s string
+---@return string
+function M.plain(s) return made_visible(s, "[^\32-\126\n\t]+") end
+
+-- Colours of reports (report/table.lua).
+local COLOURS = { ["0"] = true, ["1"] = true, ["2"] = true, ["31"] = true, ["32"] = true, ["33"] = true }
+
+--- The same for reports, which have colours.
+---@param s string
+---@return string
+function M.printed(s)
+  if not s:find("\27", 1, true) then return M.plain(s) end
+  local parts, at = {}, 1
+  for from, code, beyond in s:gmatch "()\27%[(%d+)m()" do
+    if COLOURS[code] then
+      parts[#parts + 1], at = M.plain(s:sub(at, from - 1)) .. "\27[" .. code .. "m", beyond
+    end
+  end
+  return table.concat(parts) .. M.plain(s:sub(at))
 end
 
 --- The text with each byte that is not UTF-8 replaced by U+FFFD (file names are bytes).

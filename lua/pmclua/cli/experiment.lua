@@ -1,7 +1,7 @@
 --- experiment.lua: an experiment that a script returned, as the command line runs it: its options, its report, its
 --- exit status.
 
-local output = require("pmclua.base.lazy").module "pmclua.report.output"
+local output = require("pmclua.base.lazy").module "pmclua.host.output"
 
 local M = {}
 
@@ -33,8 +33,7 @@ local function say_nothing_counted(result, quiet)
   if not quiet then
     local specs = require("pmclua.event.simulated").would_help(result.header.events)
     local help = #specs > 0 and "; --simulate has Valgrind count " .. table.concat(specs, ", ") or ""
-    io.stderr:write(("pmclua: none of the events could be counted here: exit status %d%s\n")
-      :format(STATUS.nothing_counted, help))
+    output.note("none of the events could be counted here: exit status %d%s", STATUS.nothing_counted, help)
   end
   return STATUS.nothing_counted
 end
@@ -44,12 +43,12 @@ local function report_expectations(result, quiet)
   local status, held = nil, 0
   for _, expectation in ipairs(result.expectations) do
     if expectation.state == "pass" then held = held + 1
-    else io.stderr:write("pmclua: ", require("pmclua.experiment.expect").line(expectation), "\n") end
+    else output.write(("pmclua: %s\n"):format(require("pmclua.experiment.expect").line(expectation)), 2) end
     if expectation.state == "fail" then status = STATUS.not_held
     elseif expectation.state == "uncountable" then status = status or STATUS.nothing_counted end
   end
   if held > 0 and not quiet then
-    io.stderr:write(("pmclua: %d of %d predictions hold\n"):format(held, #result.expectations))
+    output.note("%d of %d predictions hold", held, #result.expectations)
   end
   return status
 end
@@ -57,13 +56,13 @@ end
 local function exit_status(result, gating, quiet)
   local predicted = report_expectations(result, quiet)
   local gated = require("pmclua.cli.gating").conclude(gating, result, quiet)
-  if result.problem then io.stderr:write("pmclua: ", tostring(result.problem), "\n") end
+  if result.problem then output.note("%s", tostring(result.problem)) end
   if result.status == "interrupted" then
     if result.cut_off and not quiet then
-      io.stderr:write("pmclua: interrupted: killed the repetition that was running (", result.cut_off, ")\n")
+      output.note("interrupted: killed the repetition that was running (%s)", result.cut_off)
     end
     if result.path and not quiet then
-      io.stderr:write("pmclua: run it again with --resume ", result.path, " to complete it\n")
+      output.note("run it again with --resume %s to complete it", result.path)
     end
     return 128 + result.signal
   end

@@ -78,7 +78,7 @@ local function overrides(given)
   if given.store == "-" and given.output == "-" then
     error(usage_error "--store - and --output -: only one of them can write to standard output", 0)
   end
-  if not given.plan then require("pmclua.report.output").check(given.output) end
+  if not given.plan then require("pmclua.host.output").check(given.output) end
   local out = lists.copy(given)
   out.set = given.set and settings(given.set)
   out.baseline = given.baseline and select_cells.cell(given.baseline)

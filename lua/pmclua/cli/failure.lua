@@ -29,14 +29,4 @@ function M.status(problem)
   return status, not raised.field(problem, "quiet") and raised.message(problem) or nil
 end
 
---- What is said on standard error in the characters of the terminal, and its width, but for tracebacks and
---- what a program reads: these keep their lines.
----@param said string
----@return string
-function M.shown(said)
-  local terminal = require "pmclua.host.terminal"
-  local is_read_by_people = require("pmclua.core").is_terminal(2) and not said:find("\n\t", 1, true)
-  return terminal[is_read_by_people and "fit" or "spelled"](said, { stream = 2 })
-end
-
 return M

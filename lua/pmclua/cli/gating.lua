@@ -3,6 +3,8 @@
 -- Limits without a baseline are always checked; the others against stored results (`--gate FILE`) or a cell of the
 -- same blocks (`against`, `--against CELL`).
 
+local output = require("pmclua.base.lazy").module "pmclua.host.output"
+
 local M = {}
 
 ---@class pmclua.Gating
@@ -57,7 +59,6 @@ function M.prepare(declaration, overrides)
   local limits = declaration.gate or {}
   check_options(limits, overrides)
   if #limits == 0 then return nil end
-  local output = require "pmclua.report.output"
   output.check(overrides.gate_output)
   local baseline = baselines_of(declaration, overrides)
   local against = not baseline and declaration.against or nil
@@ -77,12 +78,11 @@ end
 function M.conclude(gating, result, quiet)
   if not gating then return nil end
   if gating.skipped > 0 and not quiet then
-    local said = "pmclua: %d of the limits need a baseline: --gate FILE names one\n"
-    io.stderr:write(said:format(gating.skipped))
+    output.note("%d of the limits need a baseline: --gate FILE names one", gating.skipped)
   end
   if #gating.limits == 0 then return nil end
   local gate = result:gate(gating.options)
-  if gate.state ~= "pass" or not quiet then io.stderr:write("pmclua: ", tostring(gate), "\n") end
+  if gate.state ~= "pass" or not quiet then output.write(("pmclua: %s\n"):format(tostring(gate)), 2) end
   if gating.output then gate:write(gating.output) end
   local status = gate:status(gating.strict)
   return status ~= 0 and status or nil

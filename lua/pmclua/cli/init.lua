@@ -11,8 +11,7 @@ if jit.opt then jit.opt.start "hotloop=1000" end
 local STATUS = { done = 0, failed = 1, usage = 2 }
 
 local function complain(message)
-  io.stdout:flush()
-  io.stderr:write(require("pmclua.cli.failure").shown("pmclua: " .. message), "\n")
+  require("pmclua.host.output").say("pmclua: " .. message)
 end
 
 -- ---- the command line ----

@@ -8,19 +8,19 @@ local EEXIST = 17
 
 local check = {}
 
-function check.report(path) require("pmclua.report.output").check(path) end
+function check.report(path) require("pmclua.host.output").check(path) end
 
 -- Results are never overwritten.
 function check.store(path)
   if path == "-" then return end
   if core.stat(path) then require("pmclua.store.failure").refuse("create", path, "EEXIST", EEXIST) end
-  require("pmclua.report.output").check(path)
+  require("pmclua.host.output").check(path)
 end
 
 function check.plot(path)
   require("pmclua.report.plot").format_of(path)
   require("pmclua.report.plot.gnuplot").need_program()
-  require("pmclua.report.output").check(path)
+  require("pmclua.host.output").check(path)
 end
 
 local ORDER = { "report", "store", "plot" }

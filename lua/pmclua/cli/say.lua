@@ -33,8 +33,7 @@ end
 local function write(text)
   local script = require("pmclua.host.running").script
   local said = ("pmclua %s: %s"):format(script and script.word or "-", without_name(text, script))
-  io.stdout:flush()
-  io.stderr:write(require("pmclua.cli.failure").shown(said), "\n")
+  require("pmclua.host.output").say(said)
 end
 
 --- Says `pmclua NAME: TEXT` on standard error, the same text once in a run of the script.

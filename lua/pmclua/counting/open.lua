@@ -41,7 +41,7 @@ function open.new(spec)
     error(explain.open(failure), 0)
   end
   local caution = require("pmclua.event.probe").caution { attr = fields }
-  if caution then io.stderr:write("pmclua: ", name, ": ", caution, "\n") end
+  if caution then require("pmclua.host.output").note("%s: %s", name, caution) end
   return setmetatable({ event = event, name = name }, Event)
 end
 

@@ -242,7 +242,7 @@ local SIGINT = 2
 
 -- So long after an interrupt it is said what is waited for: a command that goes on.
 local SAID_AFTER_NS = 5e8
-local WAITING = "pmclua: interrupted: waiting for the current run to end; interrupt again to end it now\n"
+local WAITING = "interrupted: waiting for the current run to end; interrupt again to end it now"
 
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
 local function run_plan(declaration, plan, session, into, options)
@@ -255,7 +255,7 @@ local function run_plan(declaration, plan, session, into, options)
     if since and not said and core.now_ns() - since > SAID_AFTER_NS then
       said = true
       progress:clear()
-      io.stderr:write(WAITING)
+      require("pmclua.host.output").note(WAITING)
     end
     if declaration.target then require("pmclua.counting.target.watch").look() end
   end

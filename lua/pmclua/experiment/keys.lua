@@ -298,29 +298,33 @@ function check.stop(value, wrong)
   return rule
 end
 
+local SAMPLE_FLAGS = { "call_chains", "lines", "trust_maps" }
+
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)
-  local ring_bytes, call_chains, lines
+  local ring_bytes, flags = nil, {}
   if type(value) == "table" then
-    ring_bytes, call_chains, lines = value.ring_bytes, value.call_chains, value.lines
+    ring_bytes = value.ring_bytes
+    for _, name in ipairs(SAMPLE_FLAGS) do
+      flags[name] = value[name] or nil
+      if type(value[name] or false) ~= "boolean" then wrong("sample.%s must be true or false", name) end
+    end
     value = { unpack(value) }
     local is_size = ring_bytes == nil or type(ring_bytes) == "number" and ring_bytes >= 4096
       and math.log(ring_bytes) / math.log(2) % 1 == 0
     if not is_size then wrong "sample.ring_bytes must be a power of two from 4096 on" end
-    if type(call_chains or false) ~= "boolean" then wrong "sample.call_chains must be true or false" end
-    if type(lines or false) ~= "boolean" then wrong "sample.lines must be true or false" end
   end
   local sampled = asked.events(value, function(form, ...) wrong("sample: " .. form, ...) end)
   for i, event in ipairs(sampled) do
     if event.tool then wrong("sample: %s is read once, at the end: it cannot be sampled", event.name) end
     if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
   end
-  for _, event in ipairs(call_chains and sampled or {}) do
+  for _, event in ipairs(flags.call_chains and sampled or {}) do
     if event.simulated then wrong("sample: %s has no call chains: Valgrind counts it by line", event.name) end
   end
   local fields = lists.column(sampled, "field")
-  fields.events, fields.ring_bytes, fields.call_chains = sampled, ring_bytes, call_chains or nil
-  fields.lines = lines
+  fields.events, fields.ring_bytes = sampled, ring_bytes
+  for name, flag in pairs(flags) do fields[name] = flag end
   return fields
 end
 

@@ -3,6 +3,7 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local output = require("pmclua.base.lazy").module "pmclua.host.output"
 local text = require "pmclua.base.text"
 
 local progress = {}
@@ -109,12 +110,7 @@ function Progress:begin(order, total, step, rule, simulation)
 end
 
 local function show(self, line)
-  local spelled = require("pmclua.host.terminal").spelled
-  if self.is_terminal then
-    io.stderr:write("\r\27[K", (spelled(text.cut(line, self.columns - 2), { stream = 2 })))
-  else
-    io.stderr:write("pmclua: ", (spelled(line, { stream = 2 })), "\n")
-  end
+  if self.is_terminal then output.status(text.cut(line, self.columns - 2)) else output.note("%s", line) end
 end
 
 --- Draws the line anew where it is old; to be called while a step runs, too.
@@ -127,7 +123,7 @@ end
 
 --- Takes the line away.
 function Progress:clear()
-  if self.state and self.is_terminal then io.stderr:write "\r\27[K" end
+  if self.state and self.is_terminal then output.status() end
   self.state = nil
 end
 

@@ -4,6 +4,7 @@
 -- memory stays complete, and `problem` says what went wrong.
 
 local core = require "pmclua.core"
+local output = require("pmclua.base.lazy").module "pmclua.host.output"
 
 local M = {}
 
@@ -19,15 +20,14 @@ ResultFile.__index = ResultFile
 local function open_unasked(header)
   local store = require "pmclua.store"
   if not store.folder() then
-    io.stderr:write "pmclua: results are not stored: neither XDG_STATE_HOME nor HOME is set\n"
+    output.note "results are not stored: neither XDG_STATE_HOME nor HOME is set"
     return nil
   end
   local name = require("pmclua.host.rank").name(header.name or "measure")
   local ok, writer = pcall(store.create_unasked, name, header)
   if ok then return writer end
-  local said = "pmclua: results are not stored: %s; set XDG_STATE_HOME to a folder that you may "
-    .. "write to, or name a file with --store\n"
-  io.stderr:write(said:format(tostring(writer)))
+  output.note("results are not stored: %s; set XDG_STATE_HOME to a folder that you may write to, or name a "
+    .. "file with --store", tostring(writer))
 end
 
 local function open(options, header)

@@ -82,7 +82,8 @@ function M.new(declaration, plan, session)
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes, call_chains = declaration.sample.call_chains,
     periods = random.new(declaration.seed, "periods"), said = remarks.new(),
-    attribution = require("pmclua.profile.attribute").new() }, Sampling)
+    attribution = require("pmclua.profile.attribute").new { trust_maps = declaration.sample.trust_maps } },
+    Sampling)
 end
 
 -- What one iteration counted, and how long it took.

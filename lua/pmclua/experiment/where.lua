@@ -40,9 +40,8 @@ end
 -- The key sample: the events, and what is wanted of each sample.
 local function sampled(options)
   local event = options.event or M.default_event()
-  if options.call_chains == nil and options.lines == nil then return event end
   local key = type(event) == "table" and { unpack(event) } or { event }
-  key.call_chains, key.lines = options.call_chains, options.lines
+  for _, name in ipairs { "call_chains", "lines", "trust_maps" } do key[name] = options[name] end
   return key
 end
 

@@ -59,7 +59,7 @@ local function say(refusals, folder)
   local list = table.concat(lists.map(lists.where(refusals, is_surprise), describe), "; ")
   if list == "" or said[list] then return end
   said[list] = true
-  io.stderr:write(("pmclua: %s; temporary files go to %s\n"):format(list, folder))
+  require("pmclua.host.output").note("%s; temporary files go to %s", list, folder)
 end
 
 --- Makes a folder of this user alone. Raises a problem that names each place and why it is none.

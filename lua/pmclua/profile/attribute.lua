@@ -13,11 +13,12 @@ Attribution.__index = Attribution
 
 local M = {}
 
----@param options? { kallsyms?: string, jit_folder?: string } for tests
+---@param options? { kallsyms?: string, trust_maps?: boolean } kallsyms: for tests; trust_maps: the map of functions made
+---  at run time is believed of the process's own user
 ---@return pmclua.Attribution
 function M.new(options)
   options = options or {}
-  return setmetatable({ files = {}, jits = {}, remarks = {}, said = {}, jit_folder = options.jit_folder,
+  return setmetatable({ files = {}, jits = {}, remarks = {}, said = {}, trust_maps = options.trust_maps,
     kallsyms = options.kallsyms or "/proc/kallsyms", linux_places = {} }, Attribution)
 end
 
@@ -152,7 +153,7 @@ end
 
 local function jit_place(self, pid, address)
   if self.jits[pid] == nil then
-    local map, why = jit.open(pid, self.jit_folder)
+    local map, why = jit.open(pid, { trusts_processes = self.trust_maps })
     if why then self:say("%s", why) end
     self.jits[pid] = map or false
   end

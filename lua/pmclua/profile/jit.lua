@@ -1,7 +1,8 @@
 --- jit.lua: functions that a program made at run time, by the /tmp/perf-PID.map that it wrote: lines of address, size
 --- and name, in hexadecimal.
 --
--- A file in /tmp may be anybody's: only one that belongs to this user, or to root, is believed.
+-- A file in /tmp may be anybody's: only one that belongs to this user, or to root, is believed; and where the reader
+-- says so, one of the user whose process it is.
 
 local core = require "pmclua.core"
 
@@ -12,17 +13,17 @@ local M = {}
 local Map = {}
 Map.__index = Map
 
-local function parse(path)
-  local list, file = {}, io.open(path)
-  if not file then return list end
-  for line in file:lines() do
+local MOST_BYTES = 2 ^ 28
+
+local function parse(said)
+  local list = {}
+  for line in said:gmatch "[^\n]+" do
     local start, bytes, name = line:match "^0?x?(%x+) 0?x?(%x+) (.+)$"
     if start and #start <= 16 and tonumber(bytes, 16) then
       list[#list + 1] = { start = tonumber(start, 16), bytes = tonumber(bytes, 16), name = name,
         order = #list }
     end
   end
-  file:close()
   -- What was written later took the place of what was there before.
   table.sort(list, function(a, b)
     if a.start ~= b.start then return a.start < b.start end
@@ -31,19 +32,32 @@ local function parse(path)
   return list
 end
 
+local NOT_ASKED = "%s belongs to another user: it was not believed (--trust-maps: that of the process is)"
+local NOT_ITS_OWN = "%s does not belong to the user of that process, or it has ended: it was not believed"
+
+-- Why a file of that owner is not to be believed; nil: it is.
+local function doubt(owner, pid, trusts_processes)
+  if owner == core.uid() or owner == 0 then return nil end
+  if not trusts_processes then return NOT_ASKED end
+  return owner ~= require("lfs").attributes("/proc/" .. pid, "uid") and NOT_ITS_OWN or nil
+end
+
 --- The map that a process wrote; nil: there is none, or it is not to be believed, and why.
 ---@param pid integer
----@param folder? string default /tmp
+---@param options? { folder?: string, trusts_processes?: boolean } folder: default /tmp; trusts_processes: the user
+---  whose process it is is believed, too
 ---@return pmclua.JitMap?
 ---@return string? why
-function M.open(pid, folder)
-  local path = ("%s/perf-%d.map"):format(folder or "/tmp", pid)
+function M.open(pid, options)
+  options = options or {}
+  local path = ("%s/perf-%d.map"):format(options.folder or "/tmp", pid)
   local facts = core.stat(path)
   if not facts then return nil end
-  if facts.uid ~= core.uid() and facts.uid ~= 0 then
-    return nil, path .. " belongs to another user: it was not believed"
-  end
-  return setmetatable({ functions = parse(path) }, Map)
+  local why = doubt(facts.uid, pid, options.trusts_processes)
+  if why then return nil, why:format(path) end
+  local said, problem = core.read_plain(path, MOST_BYTES, { owner = facts.uid })
+  if not said then return nil, problem end
+  return setmetatable({ functions = parse(said) }, Map)
 end
 
 --- The function at an address; nil: none.

@@ -32,7 +32,7 @@ end
 
 function Gate:write(path, format)
   format = format or path and require("pmclua.report.gate").format_of(path)
-  require("pmclua.report.output").write(self:report { format = format }, path)
+  require("pmclua.host.output").write(self:report { format = format }, path)
 end
 
 function RegionResult:report(options) return require("pmclua.report.regions").render(self, options) end
@@ -41,7 +41,7 @@ function RegionResult:calls_csv() return require("pmclua.report.regions_data").c
 function CodeResult:report(options) return require("pmclua.report.where").render(self, options) end
 
 function CodeResult:write(path, options)
-  require("pmclua.report.output").write(self:report(options), path)
+  require("pmclua.host.output").write(self:report(options), path)
 end
 
 function Monitor:lines(format, options)

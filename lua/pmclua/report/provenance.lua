@@ -77,8 +77,10 @@ end
 function M.render(header)
   local rows, longest = M.rows(header), 0
   if #rows == 0 then return UNKNOWN end
-  for _, row in ipairs(rows) do longest = math.max(longest, #row[1]) end
-  local lines = lists.map(rows, function(row) return text.pad(row[1], longest + 2) .. text.safe(row[2]) end)
+  for _, row in ipairs(rows) do longest = math.max(longest, text.width(text.safe(row[1]))) end
+  local lines = lists.map(rows, function(row)
+    return text.pad(text.safe(row[1]), longest + 2) .. text.safe(row[2])
+  end)
   for _, stored in ipairs(M.texts(header)) do
     lines[#lines + 1] = ("\n---- %s"):format(text.safe(stored.title))
     lists.append(lines, lists.map(text.lines(stored.text), text.safe))

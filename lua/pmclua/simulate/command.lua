@@ -12,6 +12,7 @@ local core = require "pmclua.core"
 local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
 local lists = require "pmclua.base.lists"
 local log = require "pmclua.simulate.log"
+local output = require("pmclua.base.lazy").module "pmclua.host.output"
 local out_file = require "pmclua.simulate.out_file"
 local recount = require("pmclua.base.lazy").module "pmclua.simulate.recount"
 local scratch = require "pmclua.simulate.scratch"
@@ -118,11 +119,10 @@ end
 -- What a terminal would have got goes there once it is whole.
 local function pass_on(self, result, under)
   if under.stdout == "capture" and self.workload.stdout == "inherit" then
-    io.stdout:write(result.output)
-    io.stdout:flush()
+    output.bytes(result.output)
   end
   local wanted = self.workload.stderr or self.workload.stdout
-  if under.stderr == "capture" and wanted == "inherit" then io.stderr:write(result.errors) end
+  if under.stderr == "capture" and wanted == "inherit" then output.bytes(result.errors, 2) end
 end
 
 -- ---- what went wrong -------------------------------------------------------------------------------------------

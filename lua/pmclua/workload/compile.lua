@@ -45,8 +45,8 @@ local stand_in                          -- for the folder of compiled kernels; g
 -- Makes it, and says once why the user's own is none.
 local function use_stand_in(why)
   stand_in = temporary_folders.make("kernels", { for_code = true })
-  io.stderr:write(("pmclua: compiled kernels are not kept: %s; set XDG_CACHE_HOME to a folder of yours\n")
-    :format(why))
+  require("pmclua.host.output").note("compiled kernels are not kept: %s; set XDG_CACHE_HOME to a folder of "
+    .. "yours", why)
   return stand_in
 end
 

@@ -40,7 +40,7 @@ local function edited_reader(scope)
     return complete.words(scope, line, word)
   end)
   if not edit then
-    io.stderr:write "pmclua: no line editing: libedit is not installed (apt-get install libedit2)\n"
+    require("pmclua.host.output").note "no line editing: libedit is not installed (apt-get install libedit2)"
     return plain_reader(true)
   end
   local path, last = history_path(), nil
@@ -155,7 +155,7 @@ end
 local function show_problem(problem)
   io.flush()
   if problem ~= nil and not (type(problem) == "table" and problem.quiet) then
-    io.stderr:write(require("pmclua.cli.failure").shown(tostring(problem)), "\n")
+    require("pmclua.host.output").say(tostring(problem))
   end
 end
 
@@ -163,7 +163,8 @@ local noted_local = false
 local function note_local(source)
   if noted_local or not source:find "^%s*local%s" or source:find "[\n;]" then return end
   noted_local = true
-  io.stderr:write "note: a `local` lasts only for its line here; leave the word out to keep the name\n"
+  require("pmclua.host.output").say("note: a `local` lasts only for its line here; leave the word out to "
+    .. "keep the name")
 end
 
 --- Runs and shows one chunk. True when all went well.

@@ -274,6 +274,7 @@ record where_options
   quiet?: boolean -- default: true
   call_chains?: boolean -- true: who called whom, by frame pointer
   lines?: boolean -- true: source lines will be shown; servers of DEBUGINFOD_URLS are asked for these, too
+  trust_maps?: boolean -- true: /tmp/perf-PID.map is believed of the process's own user, too
   target?: target -- samples what runs already
   duration?: duration -- how long a target is sampled
 

@@ -28,6 +28,12 @@ pmc.fail(problem: any, how?: integer(0..255)|"command")
   is for scripts that run one: 125, or 126 and 127 if it could not be executed.
   > pcall(pmc.fail, "there is no such file", 1)
 
+pmc.output(to?: path|integer(1..2), mode?: "w"|"a") -> put: function
+  Opens what a report goes to: a path, "-" or 1 for standard output, 2 for standard error. `put(text)` writes at
+  once; of control characters only line ends, tabs and the colours of reports.
+  raises an error, as `put` does, where not all of it can be written
+  > pmc.output "-" "all is well\n"
+
 pmc.outputs(files: outputs_files)
   Raises an error where a script could not write what it will have. Nothing is written or changed.
   > pmc.outputs { report = "-", store = os.tmpname() .. ".jsonl" }

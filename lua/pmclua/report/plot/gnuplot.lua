@@ -256,16 +256,6 @@ function M.need_program()
     "apt-get install gnuplot-nox, or its like")
 end
 
---- Writes a file, or raises.
----@param path string
----@param content string
-function M.write(path, content)
-  local file, why = io.open(path, "wb")
-  if not file or not file:write(content) or not file:close() then
-    refuse("EWRITE", "cannot write " .. tostring(why or path))
-  end
-end
-
 -- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
 local function run(program, script) return tool.read(program, { "-d", script }, true) end
 
@@ -327,7 +317,8 @@ function M.draw(chart, format, size)
       or chart.height or HEIGHT + 180 * (down - 1) }
   local folder = temporary.make "plot"
   local script, picture = folder .. "/script", folder .. "/picture"
-  local written, problem = pcall(M.write, script, M.commands(chart, format, picture, whole))
+  local commands = M.commands(chart, format, picture, whole)
+  local written, problem = pcall(require("pmclua.host.output").bytes, commands, script)
   local said, drawn = written and run(program, script), read(picture)
   temporary.remove(folder)
   if not written then error(problem, 0) end

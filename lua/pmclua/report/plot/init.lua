@@ -45,7 +45,7 @@ end
 ---@param path string
 ---@param format? "text"|"svg"|"png" whatever the name
 function Plot:write(path, format)
-  require("pmclua.report.plot.gnuplot").write(path, self:render(format or M.format_of(path)))
+  require("pmclua.host.output").bytes(self:render(format or M.format_of(path)), path)
   self.output = path
 end
 

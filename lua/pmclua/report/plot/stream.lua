@@ -104,13 +104,12 @@ end
 -- ---- which of them ---------------------------------------------------------------------------------------
 
 local function read_lines(path)
-  local file, why = io.open(path, "rb")
-  if not file then refuse(path, tostring(why)) end
+  local said, why = require("pmclua.host.machine").text(path)
+  if not said then refuse(path, tostring(why)) end
   local entries = {}
-  for line in file:lines() do
+  for line in said:gmatch "[^\n]+" do
     if line:find "%S" then entries[#entries + 1] = decode(line) or refuse(path, "it is not JSON") end
   end
-  file:close()
   return entries
 end
 

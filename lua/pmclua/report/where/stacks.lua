@@ -9,6 +9,7 @@ local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local profiles = require "pmclua.ledger.profiles"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -67,7 +68,7 @@ end
 function M.folded(code)
   return table.concat(lists.map(stacks_of(code), function(entry)
     local counts = json.number(entry[1]) .. (code.b and " " .. json.number(entry[2]) or "")
-    return ("%s %s\n"):format(entry.stack, counts)
+    return ("%s %s\n"):format(text.safe(entry.stack), counts)
   end))
 end
 

@@ -1,0 +1,107 @@
+--- output.lua: the one place that writes to standard output, to standard error and to files of reports.
+--
+-- Invariant: a report is written to its end, or an error object is raised. Whatever a name, a stored result or a word of
+-- the command line holds, no control character of it reaches a terminal.
+
+local core = require "pmclua.core"
+local problem = require "pmclua.base.problem"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local function refuse(name, why)
+  error(problem.problem { code = "EWRITE", operation = "write",
+    message = ("cannot write the report to %s: %s"):format(name,
+      (tostring(why or "the disk may be full"):gsub("^.*: ", ""))) }, 0)
+end
+
+-- ---- reports ------------------------------------------------------------------------------------------------
+
+---@alias pmclua.OutputPlace string|integer|nil a path; 1, "-" or nil: standard output; 2: standard error
+
+local STREAMS = { ["-"] = 1 }
+local FILES, NAMES = { io.stdout, io.stderr }, { "standard output", "standard error" }
+
+-- An open file, its name, and whether it is to be closed. Programs that are started do not get it ("e").
+local function open(to, mode)
+  local stream = not to and 1 or STREAMS[to] or type(to) == "number" and to
+  if stream then return FILES[stream], NAMES[stream], false end
+  local file, why = io.open(to, (mode or "w") .. "e")
+  return file or refuse(to, why), to, true
+end
+
+local function put(file, name, bytes)
+  local ok, why = file:write(bytes)
+  if ok then ok, why = file:flush() end
+  if not ok then refuse(name, why) end
+end
+
+--- Raises an error object where a report could not be written, before hours are spent on it. What is there is
+--- not changed; what is no plain file (a pipe, a device) is not opened.
+---@param path? string nil or "-": standard output
+function M.check(path)
+  if not path or path == "-" then return end
+  local before = require("lfs").attributes(path, "mode")
+  if before and before ~= "file" then return end
+  open(path, "a"):close()
+  if not before then os.remove(path) end
+end
+
+--- Opens what a report goes to. Raises an error object where it cannot be.
+---@param to? pmclua.OutputPlace
+---@param mode? "w"|"a"
+---@return fun(piece: string) put writes a text at once; raises an error object where it could not be
+function M.open(to, mode)
+  local file, name = open(to, mode)
+  return function(piece) put(file, name, text.printed(piece)) end
+end
+
+--- Writes bytes as they are: a picture, or what a command has written.
+---@param bytes string
+---@param to? pmclua.OutputPlace
+function M.bytes(bytes, to)
+  local file, name, is_own = open(to)
+  put(file, name, bytes)
+  if is_own and not file:close() then refuse(name) end
+end
+
+--- Writes a report. Raises an error object where it could not be written.
+---@param content string|fun(put: fun(piece: string)) text, or what writes it in pieces
+---@param to? pmclua.OutputPlace
+---@param mode? "w"|"a"
+function M.write(content, to, mode)
+  local file, name, is_own = open(to, mode)
+  local function piece(bytes) put(file, name, text.printed(bytes)) end
+  if type(content) == "string" then piece(content) else content(piece) end
+  if is_own and not file:close() then refuse(name) end
+end
+
+-- ---- messages -----------------------------------------------------------------------------------------------
+
+-- In the characters of the terminal and its width, but for tracebacks and what a program reads: these keep their lines.
+local function fitted(message)
+  local terminal = require "pmclua.host.terminal"
+  local is_read_by_people = core.is_terminal(2) and not message:find("\n\t", 1, true)
+  return terminal[is_read_by_people and "fit" or "spelled"](message, { stream = 2 })
+end
+
+--- Says something on standard error, in lines of its own. Where nobody listens nothing is lost that was measured.
+---@param message string
+function M.say(message)
+  io.stdout:flush()
+  io.stderr:write(fitted(text.plain(message)), "\n")
+end
+
+--- Says it as pmclua itself.
+---@param form string
+---@param ... any
+function M.note(form, ...) M.say("pmclua: " .. form:format(...)) end
+
+--- Shows a line on a terminal's standard error that the next one takes the place of; nil: none.
+---@param line? string
+function M.status(line)
+  local terminal = require "pmclua.host.terminal"
+  io.stderr:write("\r\27[K", terminal.spelled(text.plain(line or ""), { stream = 2 }))
+end
+
+return M
