@@ -88,8 +88,8 @@ describe("a compiled kernel", function()
   it("says so where its linker cannot place code", function()
     with_session(function(session)
       local one = kernel { cflags = "-fuse-ld=gold" }
-      support.need(pcall(one.object, one, session, {}), "no gold")
-      local said = support.message_of(one.object, one, session, {}, 3)
+      support.need(pcall(object_of, one, session, {}), "no gold")
+      local said = support.message_of(object_of, one, session, {}, 3)
       if said then assert.matches('layout = "fixed" leaves it where it is', said, 1, true) end
     end)
   end)

@@ -69,6 +69,7 @@ describe("what a program draws, where it is fixed", function()
     local _, first, said = stat({ program }, "inherit")
     local _, second = stat({ program }, "inherit")
     local one, other = drawn(first.out), drawn(second.out)
+    one.time = nil                                    -- two runs may be within one second
     for name, value in pairs(one) do assert.are_not.equal(value, other[name], name) end
     assert.is_nil(said:find("draws from", 1, true))
   end)
