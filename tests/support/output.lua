@@ -1,5 +1,5 @@
---- output.lua: what a run of specs prints: a line for each file with its time and its CPU time, every failure,
--- every skip with its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+--- output.lua: what a run of specs prints: a line for each file with its time and its CPU time, every failure, every
+-- test that took long, every skip with its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"
@@ -12,6 +12,7 @@ struct specs_tms { long user, system, children_user, children_system; };
 long times(struct specs_tms *);
 ]]
 local TICKS_PER_S = 100                           -- USER_HZ, the same on every Linux
+local LONG_S = 4                                  -- of CPU: such a test is named
 
 --- Seconds of CPU of this process and of the children that it has waited for.
 local function cpu_s()
@@ -71,6 +72,7 @@ return function(options)
   local handler = base()
   local printed = { failures = 0, errors = 0, pendings = 0 }
   local passed_before, file_start_ns, file_start_cpu_s = 0, nil, nil
+  local test_start_cpu_s
 
   local function print_new()
     for kind, print_entry in pairs(PRINTERS) do
@@ -108,6 +110,14 @@ return function(options)
 
   local function test_start(element)
     note_running(handler.getFullName(element))
+    test_start_cpu_s = cpu_s()
+    return nil, true
+  end
+
+  local function test_end(element)
+    print_new()
+    local used_s = cpu_s() - test_start_cpu_s
+    if used_s >= LONG_S then io.write(("long: %.1f s of CPU: %s\n"):format(used_s, handler.getFullName(element))) end
     return nil, true
   end
 
@@ -124,7 +134,7 @@ return function(options)
     busted.subscribe({ "pending", setup }, setup_skips)
   end
   busted.subscribe({ "test", "start" }, test_start, { priority = 2 })
-  busted.subscribe({ "test", "end" }, print_new, { priority = 2 })
+  busted.subscribe({ "test", "end" }, test_end, { priority = 2 })
   busted.subscribe({ "file", "start" }, file_start)
   busted.subscribe({ "file", "end" }, file_end)
   busted.subscribe({ "suite", "end" }, suite_end, { priority = 2 })
