@@ -37,7 +37,7 @@ describe("what a profile cannot have", function()
     assert.equal(0, support.run({ "chmod", "4755", path }).status)
     local result = support.pmclua { "where", "-e", "page-faults", "--", "sh", "-c", path .. "; :" }
     assert.equal(125, result.status)
-    assert.matches("Linux dropped its counters when it was executed", result.err)
+    assert.matches("'program': Linux dropped its counters when it was executed", result.err)
   end)
 
   it("is a name from a file that was replaced since", function()

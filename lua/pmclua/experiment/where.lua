@@ -16,7 +16,7 @@ end
 
 local function nothing_sampled(result)
   local failed = lists.find(result:list(), function(cell) return cell.first_failure ~= nil end)
-  local why = failed and failed.first_failure.why
+  local why = failed and failed.first_failure.why or require("pmclua.result.profiles").why_absent(result)
   if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
   local refused = lists.find(result.events, function(event) return event.why end)
   if refused then

@@ -15,7 +15,18 @@ function M.add(result, record)
   if record.warmup or record.outcome ~= "done" or not is_kept then return end
   local list = result.profiled[record.cell] or {}
   result.profiled[record.cell] = list
-  list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles }
+  list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles,
+    why = record.why }
+end
+
+--- Why a repetition that ended well has no profile; nil where none says.
+---@param result pmclua.Result
+---@return string?
+function M.why_absent(result)
+  for number in ipairs(result.header.cells) do
+    local kept = lists.find(result.profiled[number] or {}, function(one) return one.why ~= nil end)
+    if kept then return kept.why end
+  end
 end
 
 --- The profiles that a record of a cell had; nil: none.

@@ -126,8 +126,11 @@ local OPERATIONS = { enter = "run in the folder", read = "read the input", pin =
   definition = "define" }
 local NAMED = { enter = true, read = true, pin = true, start = true }
 
-local DROPPED = "Linux dropped its counters when it was executed: it is executable but not readable, or it "
-  .. "gains privileges; make it readable, or run as root"
+-- Why a repetition has no profile though it ended well.
+local function dropped(name)
+  return ("'%s': Linux dropped its counters when it was executed: it gains rights or may not be read; %s")
+    :format(require("pmclua.base.text").safe(name), require("pmclua.explain.dropped").HINT)
+end
 
 --- How a repetition failed, as text; nil if it succeeded.
 ---@param result table of Session:run
@@ -135,7 +138,7 @@ local DROPPED = "Linux dropped its counters when it was executed: it is executab
 function Command:complaint(result)
   if result.lost then return result.lost end
   if result.outcome == "done" then
-    if result.errnum ~= 0 then return DROPPED end
+    if result.errnum ~= 0 then return dropped(result.dropped or self.name) end
     return result.exit ~= 0 and ("exit status %d"):format(result.exit) or nil
   elseif result.outcome == "signalled" then return "killed by " .. core.signal_name(result.signal)
   elseif result.outcome == "timed-out" then return "killed at its time limit"
