@@ -117,7 +117,9 @@ return function(options)
   local function test_end(element)
     print_new()
     local used_s = cpu_s() - test_start_cpu_s
-    if used_s >= LONG_S then io.write(("long: %.1f s of CPU: %s\n"):format(used_s, handler.getFullName(element))) end
+    if used_s >= LONG_S then
+      io.write(("long: %.1f s of CPU: %s\n"):format(used_s, handler.getFullName(element)))
+    end
     return nil, true
   end
 
