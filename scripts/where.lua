@@ -21,7 +21,8 @@
 -- reading: the lines, and those in brackets, add up to the total. Functions that would read alike have their
 --   parameters, source file or address. One that was inlined is in the function it stands in, unless --inlined
 --   is given. A function without a name is shown as its
---   file and where in it the function begins; the debug symbols of its package name it. Of two commands, a
+--   file and where in it the function begins; the debug symbols of its package name it. With --lines, a source line
+--   of A is the line of B that reads alike, whatever its number. Of two commands, a
 --   verdict holds for all lines together; with too few pairs there is none. `spread over many`: the
 --   total differs, but no line that could be named. Where more than 20 % of the samples are lost nothing is
 --   concluded (77).

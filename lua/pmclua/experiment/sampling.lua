@@ -53,23 +53,6 @@ function M.add_passes(list, declaration)
   end
 end
 
---- Gives the record of a simulated run its profiles: Valgrind counts by line, without samples.
----@param record table
----@param declaration pmclua.Declaration
----@param pass pmclua.Pass
----@param files pmclua.OutFile[]
-function M.add_simulated(record, declaration, pass, files)
-  for _, name in ipairs(declaration.sample or {}) do
-    for _, index in ipairs(pass.events) do
-      local event = declaration.events[index]
-      if event.field == name then
-        record.profiles = record.profiles or {}
-        table.insert(record.profiles, require("pmclua.simulate.profile").new(files, event))
-      end
-    end
-  end
-end
-
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param session pmclua.Session
@@ -233,6 +216,43 @@ local function program_of(self, step)
   local path = workload:program(require("pmclua.experiment.placing").levels(self.declaration, cell,
     step.code))
   return path and require("pmclua.core").real_path(path)
+end
+
+-- The program of a simulated run: its path, its build, and what its sources read like.
+local function simulated_program(run, step)
+  local path = program_of(run, step)
+  if not path then return nil end
+  run.simulated_programs = run.simulated_programs or {}
+  local known = run.simulated_programs[path]
+  if not known then
+    local symbols = require("pmclua.core.symbols").open(path)
+    known = { path = path, build_id = symbols and symbols:build_id(),
+      written = require("pmclua.profile.written").new(nil, path) }
+    if symbols then symbols:close() end
+    run.simulated_programs[path] = known
+  end
+  return known
+end
+
+--- Gives the record of a simulated run its profiles: Valgrind counts by line, without samples.
+---@param record table
+---@param run pmclua.Run
+---@param step table of plan.steps
+---@param files pmclua.OutFile[]
+function M.add_simulated(record, run, step, files)
+  local declaration, program = run.declaration, nil
+  for _, name in ipairs(declaration.sample or {}) do
+    for _, index in ipairs(run.plan.passes[step.pass].events) do
+      local event = declaration.events[index]
+      if event.field == name then
+        program = program or simulated_program(run, step)
+        local profile = require("pmclua.simulate.profile").new(files, event, program)
+        profile.sources = program and require("pmclua.profile.written").sources(profile.lines,
+          function() return program.written end)
+        record.profiles = lists.append(record.profiles or {}, { profile })
+      end
+    end
+  end
 end
 
 -- The profile of a result; nil where it was not counted.

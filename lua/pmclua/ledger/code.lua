@@ -1,5 +1,6 @@
 --- code.lua: the code ledger: where the counts of one program are, or where B's differ from A's.
 
+local by_line = require "pmclua.ledger.lines"
 local chains = require "pmclua.profile.chains"
 local labels = require "pmclua.ledger.labels"
 local ledger = require "pmclua.ledger"
@@ -19,14 +20,18 @@ local function dense(counts, profiles_of_side)
   return list
 end
 
-local function line_of(place, other, ours, theirs, is_guess)
+local function line_of(place, other, ours, theirs, is_renamed)
+  local is_changed = place and other and place.is_changed or nil
   return { key = (place or other).key, a = dense(place and place.counts, ours),
-    b = theirs and dense(other and other.counts, theirs), is_guess = is_guess,
+    b = theirs and dense(other and other.counts, theirs), is_guess = is_renamed or is_changed,
+    is_changed = is_changed,
     samples = (place and place.samples or 0) + (other and other.samples or 0), place = place, other = other }
 end
 
 local function lines_of_both(a, b, ours, theirs)
+  local uncompared
   a, b = match.join_nameless(a, b), match.join_nameless(b, a)
+  a, b, uncompared = by_line.prepared(a, b, ours, theirs)
   local callers = chains.callers(ours, theirs)
   local matched, guesses = match.places(a, b, callers)
   local lines = {}
@@ -36,7 +41,7 @@ local function lines_of_both(a, b, ours, theirs)
   for _, place in ipairs(b) do
     if not matched[place] then lines[#lines + 1] = line_of(nil, place, ours, theirs) end
   end
-  return lines
+  return lines, uncompared
 end
 
 local function lines_of_one(a, ours)
@@ -78,14 +83,15 @@ end
 function M.new(asked)
   local by, a, b = asked.by or "function", asked.a, asked.b
   local ours = profiles.places(a, by)
-  local lines = b and lines_of_both(ours, profiles.places(b, by), a, b) or lines_of_one(ours, a)
+  local lines, uncompared = lines_of_one(ours, a), {}
+  if b then lines, uncompared = lines_of_both(ours, profiles.places(b, by), a, b) end
   for _, line in ipairs(lines) do line.by = by end
   labels.add(lines)
   add_rest(lines, a, b)
   local first = a[1] or b and b[1] or {}
   return ledger.new { unit = first.unit or "", a = totals(a), b = b and totals(b), lines = lines,
     exact = are_exact(a) and (not b or are_exact(b)), paired = asked.paired, groups = asked.groups,
-    is_rounded = first.iterations ~= nil, incomplete = asked.incomplete }
+    is_rounded = first.iterations ~= nil, incomplete = asked.incomplete, uncompared = uncompared }
 end
 
 return M

@@ -63,6 +63,7 @@ local M = {}
 ---@field rest pmclua.LedgerRow[] what is not attributed, by reason
 ---@field total pmclua.LedgerRow
 ---@field comparisons integer lines that were tested together
+---@field uncompared { why: string, sources: string[] }[] why functions with lines of these are one line each
 ---@field conclusion { kind: "named"|"spread"|"none"|"few"|"one"|"incomplete", names: pmclua.LedgerRow[], why: string? }
 
 ---@class pmclua.LedgerAsked
@@ -74,6 +75,7 @@ local M = {}
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
 ---@field incomplete? string why nothing is concluded: too much of what was to be counted is missing
+---@field uncompared? { why: string, sources: string[] }[] why functions with lines of these are not divided
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
 
 -- ---- what the lines lack of the total ----
@@ -157,10 +159,25 @@ local function plain_row(line)
   return row
 end
 
+-- How far values of one line on one side lie apart at most: by so much any line may differ by chance, also one that few
+-- repetitions show the same.
+local function largest_spread(lines)
+  local largest = 0
+  for _, line in ipairs(lines) do
+    for _, values in pairs { line.a, line.b } do
+      local low, high = math.huge, -math.huge
+      for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end
+      largest = math.max(largest, high - low)
+    end
+  end
+  return largest
+end
+
 -- The difference, as it is estimated and as the signs of its pairs see it.
-local function compare(row, asked)
+local function compare(row, asked, spread)
   local line = row.line
   row.exact = asked.exact and order.are_equal(line.a) and order.are_equal(line.b)
+    and (row.difference == 0 or math.abs(row.difference) > spread)
   if row.exact then
     row.estimate, row.p = { mean = row.difference, error = 0, df = 1 }, row.difference == 0 and 1 or 0
     return
@@ -199,13 +216,13 @@ local function test(rows, can_name)
   for i, row in ipairs(rows) do judge(row, tested[i], can_name) end
 end
 
-local function rows_of(lines, asked)
+local function rows_of(lines, asked, spread)
   local rows = {}
   for i, line in ipairs(lines) do
     local row = plain_row(line)
     rows[i] = row
     if asked.b then
-      compare(row, asked)
+      compare(row, asked, spread)
       set_interval(row, rule.INTERVAL_LEVEL)
     else
       local found = interval.median(by_group(line.a, asked.groups), rule.INTERVAL_LEVEL)
@@ -259,10 +276,13 @@ function M.new(asked)
   local lines = lists.copy(asked.lines)
   add_remainder(asked, lines)
   local main, few, rest = sort_out(asked, lines)
+  local spread = asked.exact and largest_spread(lines) or 0
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }
   local ledger = setmetatable({ unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
     paired = asked.paired ~= false, level = rule.LEVEL, exact = asked.exact or false,
-    lines = rows_of(main, asked), rest = rows_of(rest, asked), total = rows_of({ total }, asked)[1] }, Ledger)
+    uncompared = asked.uncompared or {},
+    lines = rows_of(main, asked, spread), rest = rows_of(rest, asked, spread),
+    total = rows_of({ total }, asked, spread)[1] }, Ledger)
   local can_name = observations(asked) >= rule.FEWEST_PAIRS
   local is_tested = asked.b ~= nil and not asked.incomplete
   if is_tested then

@@ -56,6 +56,19 @@ local function file_of(place, form)
   return file:match "^%[(.*)%]$" or file
 end
 
+-- "parse.c:12"; of two builds what B's is, too, or whose it is.
+local function line_words(line, place, form)
+  local function at(own)
+    return ("%s:%d"):format(own.source and tail(own.source, form.source) or "?", own.line)
+  end
+  local said, other = at(place), line.place and line.other
+  if not place.text_line then return said end
+  if not other then return ("%s (%s alone)"):format(said, line.place and "A" or "B") end
+  local is_same = tail(place.source, 1) == tail(other.source, 1)
+  if is_same and place.line == other.line then return said end
+  return ("%s (B %s)"):format(said, is_same and other.line or at(other))
+end
+
 local function label_of(line, form)
   local place = line.place or line.other
   local label = name_of_both(place, line.place and line.other, form)
@@ -63,7 +76,7 @@ local function label_of(line, form)
   label = place.copy_of and ("%s (inlined into %s)"):format(place.copy_of, label)
     or label .. copied_words(line)
   if place.line then
-    label = ("%s:%d %s"):format(place.source and tail(place.source, form.source) or "?", place.line, label)
+    label = ("%s %s%s"):format(line_words(line, place, form), label, line.is_changed and " (changed)" or "")
   end
   local file = file_of(place, form)
   return file and not label:find(file, 1, true) and ("%s [%s]"):format(label, file) or label

@@ -2,9 +2,11 @@
 --
 -- Invariant: each function of one side is matched with one of the other at most. Within one build of a file a function
 -- is matched with itself alone; of two builds with that of the same full name, as long as only one on each side can be
--- meant. Renamed functions need evidence, and are a guess.
+-- meant. Renamed functions need evidence, and are a guess. A line of two builds is the one of the same text (sources.lua),
+-- never that of the same number.
 
 local apart = require "pmclua.base.apart"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -12,12 +14,26 @@ local M = {}
 local function tail(path, count) return path and apart.tail(path, count) or "" end
 
 -- Of files that have no build id it is not known whether they are one build.
-local function build_of(place) return place.build_id or "at " .. place.path end
+local function build_of(place) return place.build_id or "at " .. place.held_in end
+
+-- The places with lines of builds that the other side does not have.
+local function without(places, others)
+  local builds = {}
+  for _, place in ipairs(others) do builds[build_of(place)] = true end
+  return lists.where(places, function(place) return place.line and not builds[build_of(place)] end)
+end
+
+--- The places with lines that are of builds which only one side has.
+---@param a pmclua.CodePlace[]
+---@param b pmclua.CodePlace[]
+---@return pmclua.CodePlace[] a
+---@return pmclua.CodePlace[] b
+function M.of_other_builds(a, b) return without(a, b), without(b, a) end
 
 -- What must be equal in one build: all that the key has. A program may be at two paths.
 local function exact(place)
   return table.concat({ build_of(place), place.full, place.declared or "", place.which or "",
-    place.source or "", place.line or "" }, "\0")
+    place.source or "", place.line or "", place.copy_of or "" }, "\0")
 end
 
 -- What must be equal of two builds: the full name, the file unless it is left out, some of the source's path.
@@ -27,14 +43,19 @@ local function of_two_builds(has_file, components)
     -- What is told apart within one build alone is not established in another.
     local is_established = not place.which and (components > 0 or not (place.is_local and place.declared))
     if place.nameless or not is_established then return nil end
-    return table.concat({ has_file and place.file or "", place.full, tail(place.declared, components),
-      place.line and tail(place.source, components) or "", place.line or "" }, "\0")
+    return table.concat({ has_file and place.file or "", place.full,
+      tail(place.home or place.declared, components), place.text_line or "", place.copy_of or "" }, "\0")
   end
+end
+
+-- A function that was moved to another file.
+local function moved(place)
+  return not place.nameless and not place.line and place.text and place.full .. "\0" .. place.text or nil
 end
 
 -- Ways to match, the surest first.
 local WAYS = { exact, of_two_builds(true, math.huge), of_two_builds(true, 3), of_two_builds(true, 2),
-  of_two_builds(true, 1), of_two_builds(true, 0), of_two_builds(false, 1) }
+  of_two_builds(true, 1), of_two_builds(true, 0), moved, of_two_builds(false, 1) }
 
 -- Unmatched places by a key that only one of them has.
 local function unique(places, matched, way)
@@ -103,7 +124,10 @@ local function builds_by_file(places)
   return by_file
 end
 
-local function merge_into(target, place)
+--- Adds the counts of a place to those of another.
+---@param target pmclua.CodePlace
+---@param place pmclua.CodePlace
+function M.merge_into(target, place)
   for i, count in pairs(place.counts) do target.counts[i] = (target.counts[i] or 0) + count end
   target.samples = target.samples + place.samples
 end
@@ -121,11 +145,13 @@ function M.join_nameless(a, b)
     if not joins then
       list[#list + 1] = place
     elseif of_file[place.file] then
-      merge_into(of_file[place.file], place)
+      M.merge_into(of_file[place.file], place)
     else
-      local one = { key = place.file .. "\0\0", fn = "code without symbols", full = "code without symbols",
-        file = place.file, path = place.path, counts = {}, samples = 0, is_joined = true }
-      merge_into(one, place)
+      local key = place.file .. "\0\0"
+      local one = { key = key, of_key = key, fn = "code without symbols", full = "code without symbols",
+        file = place.file, path = place.path, held_in = place.held_in, counts = {}, samples = 0,
+        is_joined = true }
+      M.merge_into(one, place)
       of_file[place.file], list[#list + 1] = one, one
     end
   end

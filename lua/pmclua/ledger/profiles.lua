@@ -16,6 +16,7 @@ local M = {}
 ---@field declared? string file that the function is declared in
 ---@field file string base name; of the program itself "" where its name is known
 ---@field path string as mapped
+---@field held_in string the same; where it is not told, the program
 ---@field source? string file of the line; of a function where it is declared
 ---@field line? integer
 ---@field first? integer its lowest source line
@@ -29,6 +30,9 @@ local M = {}
 ---@field copies? table<string, number> by full name: counts of what was copied into a function
 ---@field into? table<string, number> by full name: counts of its copies in other functions
 ---@field copy_of? string of a line: the function that it was copied with
+---@field of_key string key of the function
+---@field text_line? integer|string of a line of one of two builds: equal for those of one text
+---@field home? string of one of two builds: what A calls the file that the function is declared in
 
 local function base_name(path) return path and (path:match "([^/]+)/*$" or path) or "?" end
 
@@ -43,8 +47,10 @@ end
 
 local function new_place(key, profile, line, of)
   return { key = key, fn = of.fn or base_name(line.file), full = identity.full(of) or base_name(line.file),
-    which = of.which, declared = of.source, file = file_of(profile, line), path = line.file, counts = {},
-    samples = 0, nameless = is_nameless(of) or nil, build_id = line.build_id,
+    which = of.which, declared = of.source, file = file_of(profile, line), path = line.file,
+    held_in = line.file == "?" and profile.program or line.file,
+    of_key = identity.key(line.file, line.build_id, of), counts = {}, samples = 0,
+    nameless = is_nameless(of) or nil, build_id = line.build_id,
     is_local = of.is_local or of.is_copy, text = of.text }
 end
 

@@ -114,6 +114,11 @@ local function place_in_file(known, offset)
   return place
 end
 
+local function written_of(known)
+  known.written = known.written or written.new(known.symbols or nil, known.path)
+  return known.written
+end
+
 --- A hash of the source lines of a function without its name; nil: they are not known, or say little.
 ---@param file pmclua.core.HitFile
 ---@param place pmclua.Attributed
@@ -121,8 +126,17 @@ end
 function Attribution:text(file, place)
   local known = self.files[file_key(file)]
   if not (known and known.symbols and place.address and place.source) then return nil end
-  known.written = known.written or written.new(known.symbols, file.path)
-  return known.written:text(place)
+  return written_of(known):text(place)
+end
+
+--- What the sources of some lines read like: `written.sources`.
+---@param lines pmclua.ProfileLine[]
+---@return table<string, pmclua.SourceText> by source
+function Attribution:sources(lines)
+  return written.sources(lines, function(line)
+    local known = self.files[file_key { path = line.file, build_id = line.build_id }]
+    return known and written_of(known)
+  end)
 end
 
 -- ---- what has no file ----------------------------------------------------------------------------------

@@ -36,10 +36,14 @@ local function chooser_of(file)
   return owner ~= ROOT and owner ~= core.uid() and owner or nil
 end
 
--- The text of the first that is there, and why that one cannot be read.
+-- The text of the first that is there, or why that one cannot be read; and when it was changed.
 local function first_text(paths, reader)
   for _, path in ipairs(paths) do
-    if core.stat(path) then return core.read_plain(path, MOST_BYTES, { reader = reader }) end
+    local facts = core.stat(core.real_path(path) or path)
+    if facts then
+      local text, why = core.read_plain(path, MOST_BYTES, { reader = reader })
+      return text, why, facts.mtime_ns
+    end
   end
 end
 
@@ -69,11 +73,11 @@ end
 ---@param folders? string[] below which it may be, too, whoever names it
 ---@return string[]? lines
 ---@return string? why there are none
+---@return number? mtime_ns when it was changed
 function M.source(source, file, folders)
-  local text = first_text(below(folders or {}, source))
-  local why
-  if not text then text, why = first_text(candidates(source, file), chooser_of(file)) end
-  if text then return lines_of(text) end
+  local text, why, mtime_ns = first_text(below(folders or {}, source))
+  if not text then text, why, mtime_ns = first_text(candidates(source, file), chooser_of(file)) end
+  if text then return lines_of(text), nil, mtime_ns end
   return nil, why and "the source cannot be shown: " .. why or "the source is not here"
 end
 

@@ -45,6 +45,7 @@ local M = {}
 ---@field chains? table<string, number> call chains from the outermost function on, "main;f;g": those that do not
 ---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field exact? true every single event was recorded
+---@field sources? table<string, pmclua.SourceText> by path: what the lines of each source that it names read like
 ---@field source "samples"|"valgrind"
 
 -- ---- lines ---------------------------------------------------------------------------------------------
@@ -130,6 +131,7 @@ function M.new(found, event, attribution, options)
   if attribution:complete(lines, total, options.lines or false) then lines = lines_of(found, attribution) end
   return { event = event.name, period = found.period, total = total, unit = event.unit,
     lines = lines, rest = rest, exact = is_exact or nil, source = "samples",
+    sources = attribution:sources(lines),
     program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil }
 end
 

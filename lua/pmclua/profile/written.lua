@@ -1,8 +1,11 @@
---- written.lua: what the functions of a file are written like: hashes of their source lines, each without the
---- function's own name. A function that was renamed has the hash that it had.
+--- written.lua: what the source of a program or library reads like, as hashes: of functions, each without its own
+--- name, so that a function that was renamed has the hash that it had; and of each line, without blanks.
+--
+-- Invariant: there are none of a source that was changed after the program or library was made of it.
 
 local core = require "pmclua.core"
 local identity = require "pmclua.profile.identity"
+local lists = require "pmclua.base.lists"
 local listing = require "pmclua.profile.listing"
 
 local M = {}
@@ -10,11 +13,18 @@ local M = {}
 -- Less than this is in many functions.
 local LEAST_LINES, LEAST_CHARACTERS = 3, 40
 
+-- Hexadecimal digits of a line's hash.
+M.DIGITS = 8
+
+---@class pmclua.SourceText
+---@field hashes? string of all lines, M.DIGITS each
+---@field why? string there are none
+
 ---@class pmclua.Written
 local Written = {}
 Written.__index = Written
 
----@param symbols pmclua.core.Symbols of the file
+---@param symbols? pmclua.core.Symbols of the file; nil: only lines are asked for
 ---@param path string
 ---@return pmclua.Written
 function M.new(symbols, path)
@@ -23,13 +33,15 @@ function M.new(symbols, path)
     texts = {} }, Written)
 end
 
--- The lines of a source file; false where it was changed after the program or library was made of it.
-local function source_lines(self, source)
-  if self.sources[source] == nil then
-    local facts = core.stat(source)
-    local is_same = facts and self.made_ns and facts.mtime_ns <= self.made_ns
-    self.sources[source] = is_same and listing.source(source, self.path) or false
-  end
+local function read(self, source)
+  local lines, why, changed_ns = listing.source(source, self.path)
+  if not lines then return { why = why } end
+  local is_same = self.made_ns and changed_ns <= self.made_ns
+  return is_same and { lines = lines } or { why = "the source is newer than what was made of it" }
+end
+
+local function source_of(self, source)
+  self.sources[source] = self.sources[source] or read(self, source)
   return self.sources[source]
 end
 
@@ -51,11 +63,44 @@ function Written:text(place)
   local key = identity.key("", nil, place)
   if self.texts[key] == nil then
     local first, last = self.symbols:written(place.address)
-    local lines = first and source_lines(self, place.source)
+    local lines = first and source_of(self, place.source).lines
     local text = lines and nameless_text(lines, first, last, place.fn)
     self.texts[key] = text and core.hash(text):sub(1, 16) or false
   end
   return self.texts[key] or nil
+end
+
+local function hash_of(line) return core.hash((line:gsub("%s+", ""))):sub(-M.DIGITS) end
+
+--- What the lines of a source are.
+---@param source string as the debug information has it
+---@return pmclua.SourceText
+function Written:source(source)
+  local found = source_of(self, source)
+  found.text = found.text or { why = found.why,
+    hashes = found.lines and table.concat(lists.map(found.lines, hash_of)) }
+  return found.text
+end
+
+--- The texts of all sources that lines of a profile are of. Of one that two files were made of, one of which is older,
+--- there is none.
+---@param lines pmclua.ProfileLine[]
+---@param written_of fun(line: pmclua.ProfileLine): pmclua.Written?
+---@return table<string, pmclua.SourceText> by source
+function M.sources(lines, written_of)
+  local texts, seen = {}, {}
+  for _, line in ipairs(lines) do
+    local own = written_of(line)
+    if own and not seen[own] then seen[own] = {} end
+    for _, at in ipairs(own and line.at or {}) do
+      local source = at.line and at.source
+      if source and not seen[own][source] then
+        seen[own][source] = true
+        if not (texts[source] and texts[source].why) then texts[source] = own:source(source) end
+      end
+    end
+  end
+  return texts
 end
 
 return M

@@ -10,6 +10,7 @@ local spell = require("pmclua.core.symbols").spell
 local M = {}
 
 local UNKNOWN = "???"           -- Valgrind's word
+local UNTOLD = "?"              -- a file, which may be the program: its build stands for all
 
 local function known(name) return name ~= UNKNOWN and name ~= "" and name or nil end
 
@@ -26,7 +27,7 @@ local function line_for(lines, found)
   local line = lines[key]
   if not line then
     local is_known = known(found.fn) ~= nil
-    line = { file = found.object or "?", fn = is_known and fn or "code without symbols",
+    line = { file = found.object or UNTOLD, fn = is_known and fn or "code without symbols",
       full = is_known and full ~= fn and full or nil, nameless = not is_known or nil, count = 0, at = {},
       of_source = {} }
     lines[key], lines[#lines + 1] = line, line
@@ -71,18 +72,22 @@ end
 --- The profile of an event in a run of a command.
 ---@param files pmclua.OutFile[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
+---@param program? { path: string, build_id: string? } that was run
 ---@return table
-function M.new(files, event)
+function M.new(files, event, program)
   local lines, total, placed = {}, 0, 0
   for _, file in ipairs(files) do
     total = total + sum_of(event.simulated, file.summary)
     placed = placed + take(lines, file, event.simulated)
   end
-  for _, line in ipairs(lines) do line.source, line.of_source = home_of(line.of_source), nil end
+  for _, line in ipairs(lines) do
+    line.source, line.of_source = home_of(line.of_source), nil
+    line.build_id = line.file == UNTOLD and program and program.build_id or nil
+  end
   local rest = total ~= placed and { ["at no line"] = total - placed } or {}
   return { event = event.name, period = 1, total = total, unit = event.unit or "", rest = rest,
     lines = lists.append({}, lines),
-    exact = true, source = "valgrind" }
+    exact = true, source = "valgrind", program = program and program.path }
 end
 
 return M

@@ -4,19 +4,21 @@
 -- Invariant: what is written reads back equal. A line is used only where every member is of its kind;
 -- lines whose repetition does not follow (the run was killed between them) are of nobody and are dropped.
 
+local core = require "pmclua.core"
 local dkjson = require "dkjson"
 local json = require "pmclua.base.json"
 
 local M = {}
 
 local MOST_PLACES = 5000        -- instructions that one line tells of, some 300 kB
+local MOST_TEXT = 2 ^ 23        -- bytes of the texts of sources on one line
 local LARGEST = 2 ^ 53
 
 -- ---- writing -------------------------------------------------------------------------------------------
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source", "program", "rest", "files", "file", "build_id", "functions", "fn", "full", "nameless", "count",
-  "samples", "at", "chains", "more" }
+  "samples", "at", "chains", "sources", "texts", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -70,7 +72,22 @@ end
 
 local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations", "ran" }
 
-local function put_profile(record, profile, buffer)
+-- What the sources of a profile read like, by the hash of that; and those that no line before had, as far as there is
+-- room: the next profile has the others.
+local function put_sources(entry, profile, written)
+  if not profile.sources then return end
+  local names, texts, bytes = {}, {}, 0
+  for path, text in pairs(profile.sources) do
+    local id = text.hashes and core.hash(text.hashes)
+    names[path] = id and { text = id } or { why = text.why }
+    if id and not written[id] and bytes + #text.hashes < MOST_TEXT then
+      written[id], texts[id], bytes = true, text.hashes, bytes + #text.hashes
+    end
+  end
+  entry.sources, entry.texts = json.object(names), next(texts) and json.object(texts) or nil
+end
+
+local function put_profile(record, profile, buffer, written)
   local from = 1
   repeat
     local to = last_on_line(profile.lines, from)
@@ -81,6 +98,7 @@ local function put_profile(record, profile, buffer)
     if not entry.more then
       entry.rest = json.object(profile.rest or {})
       entry.chains = profile.chains and json.object(profile.chains)
+      put_sources(entry, profile, written)
     end
     buffer:put(json.encode(entry, { order = ORDER }), "\n")
     from = to + 1
@@ -90,8 +108,9 @@ end
 --- Adds the lines of a record's profiles.
 ---@param record table store/README.md, "The record"
 ---@param buffer userdata a string.buffer
-function M.write(record, buffer)
-  for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer) end
+---@param written table<string, true> texts of sources that the file has, by their hash; changed
+function M.write(record, buffer, written)
+  for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer, written) end
 end
 
 -- ---- reading -------------------------------------------------------------------------------------------
@@ -127,6 +146,25 @@ local function inlined_of(list)
     for key, value in pairs(item) do
       if not is_text(key) or is_table(value) then refuse "inlined" end
     end
+  end
+  return list
+end
+
+local function is_hashes(value) return is_text(value) and not value:find "%X" end
+
+-- Keeps the texts of a line, and gives its sources theirs.
+local function read_sources(entry, texts)
+  for id, hashes in pairs(take(entry, "texts", is_table, true) or {}) do
+    if not is_hashes(hashes) then refuse "texts" end
+    texts[id] = hashes
+  end
+  local sources = take(entry, "sources", is_table, true)
+  if not sources then return nil end
+  local list = {}
+  for path, found in pairs(sources) do
+    if not is_text(path) or not is_table(found) then refuse "sources" end
+    local id = take(found, "text", is_text, true)
+    list[path] = { hashes = id and texts[id], why = take(found, "why", is_text, true) }
   end
   return list
 end
@@ -199,7 +237,7 @@ local Pending = {}
 Pending.__index = Pending
 
 ---@return pmclua.store.Profiles
-function M.new() return setmetatable({ list = {} }, Pending) end
+function M.new() return setmetatable({ list = {}, texts = {} }, Pending) end
 
 local OWN = { "cell", "pass", "index", "warmup" }
 
@@ -225,6 +263,7 @@ function Pending:read(text)
   if self.open then return end
   profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
   profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
+  profile.sources = read_sources(entry, self.texts)
   check_sum(profile)
   self.list[#self.list + 1], from_files[profile] = profile, true
 end

@@ -32,7 +32,7 @@ local function new_writer(path, lines, header)
     kinds[workload.name] = workload.kind
     packs = packs or workload.kind ~= "command"
   end
-  return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), kinds = kinds,
+  return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), texts = {}, kinds = kinds,
     packs = packs, pending = {}, oldest = nil, buffer = buffers.new(), records = 0 }, Writer)
 end
 
@@ -99,7 +99,7 @@ end
 
 local function write_each(writer, records)
   for _, record in ipairs(records) do
-    if record.profiles then profiles.write(record, writer.buffer) end
+    if record.profiles then profiles.write(record, writer.buffer, writer.texts) end
     writer.encoder:write(record, writer.buffer)
   end
 end

@@ -166,6 +166,7 @@ class ledger ledger
   total: ledger_row
   comparisons: integer -- lines that were tested together
   few: integer -- lines that were joined as others
+  uncompared: table -- why functions with lines of some sources are one line each: a list of { why, sources }
   conclusion: table -- kind ("named", "spread", "none", "few", "one", "incomplete"), names (rows) and why
   > ledger = pmc.where("true", { event = "page-faults" }):ledger()
 

@@ -12,7 +12,8 @@ local M = {}
 M.FORMAT = 1
 
 local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a", "b", "missing", "level",
-  "comparisons", "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
+  "comparisons", "uncompared",
+  "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
   "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
   "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact",
   "a_values", "b_values" }
@@ -72,6 +73,7 @@ function M.json(code, by)
     level = ledger.level, comparisons = ledger.comparisons,
     a = side_entry(code.baseline or code.cell, code.a),
     b = code.b and side_entry(code.cell, code.b) or json.null,
+    uncompared = ledger.uncompared,
     conclusion = ledger.conclusion.kind, why = or_null(ledger.conclusion.why),
     named = lists.column(ledger.conclusion.names, "label"),
     lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),

@@ -25,6 +25,15 @@ local CONCLUSIONS = {
   incomplete = function(found) return "nothing is concluded: " .. text.safe(found.why) end,
 }
 
+-- "parse.c, list.c and 7 other files"
+local function sources_words(sources)
+  local names = lists.map({ unpack(sources, 1, #sources > 4 and 3 or 4) }, function(source)
+    return text.safe(source:match "[^/]+$" or source)
+  end)
+  if #sources > 4 then names[4] = ("%d other files"):format(#sources - 3) end
+  return text.list(names)
+end
+
 --- Below the table: how to read it.
 ---@param ledger pmclua.Ledger
 ---@return string[]
@@ -32,7 +41,14 @@ function M.of_table(ledger)
   local list = {}
   if ledger.few > 0 then list[1] = ("others: fewer than %d samples each in all repetitions together"):format(
     rule.FEWEST_SAMPLES) end
-  if lists.any(ledger.lines, function(row) return row.line.is_guess end) then
+  for _, one in ipairs(ledger.uncompared) do
+    list[#list + 1] = ("functions with lines of %s are one line each: %s"):format(sources_words(one.sources),
+      text.safe(one.why))
+  end
+  if lists.any(ledger.lines, function(row) return row.line.is_changed end) then
+    list[#list + 1] = "changed: a line that stands where another stood in A"
+  end
+  if lists.any(ledger.lines, function(row) return row.line.is_guess and not row.line.is_changed end) then
     list[#list + 1] = "a guess: a function of another build whose source lines and callers are the same, but "
       .. "for its name"
   end
