@@ -17,7 +17,7 @@ local M = {}
 
 ---@type fuzz.Target[]
 M.TARGETS = {
-  { name = "spec", try = require "tests.fuzz.specs", share = 20000,
+  { name = "spec", try = require "tests.fuzz.specs", share = 6000,
     modules = { "event.grammar", "event.encode", "event.pmu", "event.format" } },
   { name = "formula", try = require "tests.fuzz.formulae", share = 3000,
     modules = { "metric", "metric.grammar", "metric.evaluate" } },
@@ -26,10 +26,10 @@ M.TARGETS = {
   { name = "tables", try = require "tests.fuzz.tables", share = 500,
     modules = { "vendor.perf_text", "vendor.records", "vendor.json_file", "vendor.linux", "vendor.perfmon",
       "vendor.arm", "vendor.jevents" } },
-  { name = "stored", try = require "tests.fuzz.stored", share = 1000,
+  { name = "stored", try = require "tests.fuzz.stored", share = 400,
     modules = { "store.header", "store.members", "store.reader", "store.decode", "store.shape" } },
   { name = "marks", try = require "tests.fuzz.marks", share = 3000, modules = { "core.marks", "marks" } },
-  { name = "signatures", try = require "tests.fuzz.signatures", share = 3000,
+  { name = "signatures", try = require "tests.fuzz.signatures", share = 2000,
     modules = { "public.types", "public.call", "public.class" } },
   { name = "sysfs", try = machines.sysfs, share = 300, modules = { "event.sysfs", "event.list" } },
   { name = "tracefs", try = machines.tracefs, share = 300,

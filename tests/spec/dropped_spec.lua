@@ -66,31 +66,37 @@ local function stat(kind, how, as_user)
   return tonumber((line:match "page%-faults +([%d,]+)" or ""):gsub(",", ""), 10), made.err, line
 end
 
--- Executes itself so many times, one after the other.
+-- Executes a program that ends at once so many times, one after the other. It starts no libc, which makes it cheap.
 local OTHERS = [[
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef NOTHING
+void _start(void) { _exit(0); }
+#else
 int main(int argc, char **argv)
 {
-    for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--) {
+    for (int i = atoi(argv[argc - 1]); i > 0; i--) {
         pid_t child = vfork();
-        if (child == 0) { execl(argv[0], argv[0], (char *)0); _exit(9); }
+        if (child == 0) { execl(argv[1], argv[1], (char *)0); _exit(9); }
         waitpid(child, 0, 0);
     }
     return 0;
 }
+#endif
 ]]
 
 local others
--- A command that executes 4000 programs sooner than a shell.
-local function many_at_once()
-  others = others or support.build(support.folder() .. "/others", "cc", "-O1", "-static",
-    support.write(support.folder() .. "/others.c", OTHERS))
-  return others .. " 4000"
+-- A command that executes so many programs sooner than a shell.
+local function execute(n)
+  if not others then
+    local at = support.folder() .. "/others"
+    local source = support.write(at .. ".c", OTHERS)
+    others = support.build(at, "cc", "-O1", "-static", source) .. " "
+      .. support.build(at .. ".nothing", "cc", "-O1", "-static", "-nostartfiles", "-DNOTHING", source)
+  end
+  return ("%s %d"):format(others, n)
 end
-
-local MANY = "i=0; while [ $i -lt 4000 ]; do /bin/true; i=$((i + 1)); done"
 
 local ENDED = "Linux stopped counting '(%w+)'"
 
@@ -124,7 +130,7 @@ describe("a command that executes a program which may not be watched", function(
 
   it("is never missed without a word, however many others are executed", function()
     local at = programs()
-    local line = ("%s; %s/setgid 10"):format(MANY, at)
+    local line = ("%s; %s/setgid 10"):format(execute(4000), at)
     local result = pmc.measure(pmc.command { "sh", "-c", line }, { events = "page-faults", repetitions = 1,
       warmup = 0, store = false, quiet = true })
     assert.matches("^Linux stopped counting 'setgid'", (result.remarks or {})[1] or "nothing")
@@ -214,7 +220,7 @@ describe("programs that could not all be looked at", function()
   end
 
   it("are none while the command runs, however many they are", function()
-    local result = measured(MANY)
+    local result = measured(execute(4000))
     assert.same({}, result.remarks or {})
     assert.equal("counted", result:cells()().page_faults.status)
   end)
@@ -222,7 +228,7 @@ describe("programs that could not all be looked at", function()
   it("leave their mark on the number itself", function()
     support.need(support.have "cc", "no C compiler")
     -- The runner is stopped, which would look.
-    local result = measured("kill -STOP $PPID; " .. many_at_once() .. "; kill -CONT $PPID")
+    local result = measured("kill -STOP $PPID; " .. execute(4000) .. "; kill -CONT $PPID")
     local faults = result:cells()().page_faults
     assert.equal("unwatched", faults.status)
     assert.equal("unwatched", faults.quality)
@@ -237,7 +243,7 @@ describe("programs that could not all be looked at", function()
     for _, case in ipairs { { "unwatched", false }, { "counted", true } } do
       local done = support.folder() .. "/done"
       local input = io.popen(("read x; for k in 1 2 3 4; do %s; : > %s$k; done; read y"):format(
-        MANY:gsub("4000", "1000"), done), "w")
+        execute(1000), done), "w")
       local pid = require("pmclua.host.tasks").child_of(
         tonumber(support.read("/proc/self/stat"):match "^%d+") or 0)
       local target = pmc.pid(assert(pid))
@@ -263,7 +269,7 @@ describe("programs that could not all be looked at", function()
 
   it("leave their mark on what monitor counts", function()
     support.need(support.have "cc", "no C compiler")
-    local line = "p=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $p; " .. many_at_once()
+    local line = "p=$(cut -d' ' -f4 /proc/$PPID/stat); kill -STOP $p; " .. execute(4000)
       .. "; kill -CONT $p; sleep 0.3"
     local made = support.pmclua { "monitor", "-e", "page-faults", "-I", "100", "-j", "-o", "-", "--",
       "sh", "-c", line }

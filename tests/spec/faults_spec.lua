@@ -5,7 +5,7 @@ local calls = require "tests.faults.calls"
 local faults = require "tests.faults"
 local support = require "tests.support"
 
-local SAMPLE = 60
+local SAMPLE = 36
 
 --- The shim is built, and loaded into all that a scenario runs.
 local function need_shim()

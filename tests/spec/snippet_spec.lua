@@ -39,16 +39,16 @@ end
 
 describe("a C snippet", function()
   it("has its work in the machine code as often as it is unrolled", function()
-    for _, compiler in ipairs(compilers()) do
-      for c, pattern in pairs { ["x += y"] = "add", ["x *= y"] = "mul", ["x /= y"] = "div",
-        ["d += e"] = "add",
-        ["d *= e"] = "mul", ["d /= e"] = "div", ["f *= f"] = "mul",
-        ["sqrt(d)"] = "sqrt", ["x + y"] = "%a",
-        ["int t = x * y"] = "mul", ["x = y * y"] = "mul", ["a[3] += x"] = "%a", ["*p += y"] = "%a",
-        ["s.m += y"] = "%a", ["v++"] = "%a",
-        ["l *= l"] = "mul", ["u++"] = "%a", ["d = cos(d);"] = "%a",
-        ["if (x > y) x -= y; else x += 5"] = "%a", ["x++ /* y */ ; // done"] = "%a",
-        ["x;\ny += x"] = "add" } do
+    local patterns = { { "x += y", "add" }, { "x *= y", "mul" }, { "d = cos(d);", "%a" }, { "x /= y", "div" },
+      { "d += e", "add" }, { "x++ /* y */ ; // done", "%a" }, { "d *= e", "mul" }, { "d /= e", "div" },
+      { "*p += y", "%a" }, { "f *= f", "mul" }, { "sqrt(d)", "sqrt" }, { "int t = x * y", "mul" },
+      { "x + y", "%a" }, { "x = y * y", "mul" }, { "l *= l", "mul" }, { "a[3] += x", "%a" },
+      { "s.m += y", "%a" }, { "v++", "%a" }, { "u++", "%a" },
+      { "if (x > y) x -= y; else x += 5", "%a" }, { "x;\ny += x", "add" } }
+    for k, compiler in ipairs(compilers()) do
+      -- The second compiler has a third of them: each takes two thirds of a second.
+      for i = 1, #patterns, k == 1 and 1 or 3 do
+        local c, pattern = unpack(patterns[i])
         local code, result = of_c(c, compiler)
         local where = compiler .. ": " .. c
         assert.same({ 10, 10 }, { code.unroll, code.copies }, where)
