@@ -215,7 +215,7 @@ local function measure()
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     on_failure = has_command and "keep" or "stop", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }
-  local run = { store = opt.store or false, quiet = true, each = watch, gate_with = gate_with }
+  local run = { store = opt.store or false, quiet = true, each = watch, gate_with = limits and gate_with }
   if not has_command then
     spec.workloads = { [target.name] = wait }
     return pmc.experiment(spec):run(run)

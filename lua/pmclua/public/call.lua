@@ -120,12 +120,29 @@ local function method_of_one_and_any(fn, class, check_all, is_right)
   end
 end
 
-local function checked_method(fn, class, entry, check_arguments)
-  local list = entry.arguments
+local function entry_of(name, topic)
+  return entries.find(name, topic) or error(("signatures/%s.lua has no %s"):format(topic, name))
+end
+
+-- A function's arguments are checked by its entry, which is read when it is needed.
+local function checker(name, topic)
+  local signature
+  return function(...)
+    signature = signature or signature_of(entry_of(name, topic))
+    check(signature, ...)
+  end
+end
+
+local function checked_method(fn, class, name, topic)
+  local check_arguments = checker(name, topic)
   local function check_all(self, ...)
-    if getmetatable(self) ~= class then refuse_self(entry) end
+    if getmetatable(self) ~= class then refuse_self(entry_of(name, topic)) end
     check_arguments(...)
   end
+  local takes = debug.getinfo(fn, "u")
+  if takes.nparams == 1 and not takes.isvararg then return method_without_arguments(fn, class, check_all) end
+  local entry = entry_of(name, topic)
+  local list = entry.arguments
   if #list == 0 then return method_without_arguments(fn, class, check_all) end
   local is_right = types.quick(types.read(list[1].type, entry.topic))
   if #list == 1 and list[1].name ~= "..." then return method_of_one(fn, class, check_all, is_right) end
@@ -137,6 +154,14 @@ local function checked_method(fn, class, entry, check_arguments)
   end
 end
 
+local function checked_function(fn, name, topic)
+  local check_arguments = checker(name, topic)
+  return function(...)
+    check_arguments(...)
+    return fn(...)
+  end
+end
+
 --- A public function: checks its arguments, then calls `fn`.
 ---@param name string of its signature
 ---@param topic string
@@ -144,17 +169,7 @@ end
 ---@param class? table of a method: the metatable of its objects
 ---@return function
 function M.checked(name, topic, fn, class)
-  local entry = entries.find(name, topic)
-  if not entry then error(("signatures/%s.lua has no %s"):format(topic, name)) end
-  local signature
-  local function check_arguments(...)
-    signature = signature or signature_of(entry)
-    check(signature, ...)
-  end
-  local checked = class and checked_method(fn, class, entry, check_arguments) or function(...)
-    check_arguments(...)
-    return fn(...)
-  end
+  local checked = class and checked_method(fn, class, name, topic) or checked_function(fn, name, topic)
   names[checked] = name
   return checked
 end

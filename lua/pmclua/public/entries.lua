@@ -3,12 +3,13 @@
 -- A signature stands at the beginning of a line; lines that are indented belong to it: what it does, in sentences;
 -- `raises …`; `> …`, an example that runs as it is. README.md has the forms of lines and types.
 --
--- Start-up loads none of it. A function's entry is read when it is first called, one topic's text at a time.
+-- Start-up loads none of it. A function's entry is read when it is first called, a record's keys when they are given:
+-- a short run pays for each line that is read, most of all in fresh memory.
 
 local M = {}
 
 --- The files of signatures/, in the order of the reference.
-M.TOPICS = { "measuring", "workloads", "counting", "results", "tools", "events", "stats" }
+M.TOPICS = { "measuring", "workloads", "results", "counting", "tools", "events", "stats" }
 
 ---@class pmclua.public.Field
 ---@field name string
@@ -20,6 +21,7 @@ M.TOPICS = { "measuring", "workloads", "counting", "results", "tools", "events",
 ---@field kind "function"|"class"|"record"|"type"|"value"|"namespace"|"old"
 ---@field name string "pmc.measure", "result:cells", "result", "kernel_options"
 ---@field topic string
+---@field place integer where it begins in the topic's text
 ---@field header string as it is written
 ---@field text string what it does; "" where the line says it all
 ---@field raises? string
@@ -33,82 +35,100 @@ M.TOPICS = { "measuring", "workloads", "counting", "results", "tools", "events",
 ---@field instead? string of an old name: what it is called now
 ---@field parents? string of a record: those whose fields it has, too
 
-local function text_of(topic) return require("pmclua.public.signatures." .. topic) end
-
 -- ---- parts of an entry ---------------------------------------------------------------------------------
+--
+-- Found by plain text rather than by patterns, which take ten times as long: a short run reads some hundred lines.
+
+-- Pieces of a text between plain separators.
+local function pieces(source, separator)
+  local from = 1
+  return function()
+    if not from then return nil end
+    local at, to = source:find(separator, from, true)
+    local piece = source:sub(from, at and at - 1)
+    from = to and to + 1
+    return piece
+  end
+end
+
+-- A text's parts before and behind a separator; nil: it has none.
+local function split(source, separator)
+  local at, to = source:find(separator, 1, true)
+  if at then return source:sub(1, at - 1), source:sub(to + 1) end
+end
 
 -- "name?: type -- text" as a field.
 local function field_of(source)
-  local rest, text = source:match "^(.-)%s+%-%-%s+(.*)$"
-  local name, mark, kind = (rest or source):match "^([^:?]+)(%??):%s+(.*)$"
-  return name and { name = name, optional = mark == "?", type = kind, text = text } or nil
+  local name, rest = split(source, ": ")
+  if not name or name:find(" ", 1, true) then return nil end
+  local kind, text = split(rest, " -- ")
+  local is_optional = name:byte(-1) == 63         -- "?"
+  if is_optional then name = name:sub(1, -2) end
+  return { name = name, optional = is_optional, type = kind or rest, text = text }
 end
 
 local function arguments_of(source)
   local list = {}
-  for part in source:gmatch "[^,]+" do list[#list + 1] = field_of(part:match "^%s*(.*)$") end
+  for part in pieces(source, ", ") do list[#list + 1] = field_of(part) end
   return list
 end
 
+local function named(entry, rest)
+  local name, kind = split(rest, " = ")
+  entry.name, entry.type = name or rest, kind
+end
+
+-- What stands behind the word of its kind.
 local HEADERS = {
-  { "^class (%S+)%s*(%S*)$", function(entry, name, prefix)
-    entry.kind, entry.name, entry.prefix = "class", name, prefix ~= "" and prefix or nil
-  end },
-  { "^old (%S+) = (%S+)$", function(entry, name, instead)
-    entry.kind, entry.name, entry.instead = "old", name, instead
-  end },
-  { "^namespace (%S+)$", function(entry, name) entry.kind, entry.name = "namespace", name end },
-  { "^record (%S+)%s*(.*)$", function(entry, name, parents)
-    entry.kind, entry.name, entry.parents = "record", name, parents
-  end },
-  { "^type (%S+) = (.*)$", function(entry, name, kind)
-    entry.kind, entry.name, entry.type = "type", name, kind
-  end },
-  { "^([%w_.:]+)(%b())%s*(.*)$", function(entry, name, arguments, returns)
-    entry.kind, entry.name, entry.arguments = "function", name, arguments_of(arguments:sub(2, -2))
-    entry.returns = returns:match "^%->%s+(.*)$"
-  end },
-  { "^([%w_.]+): (.*)$", function(entry, name, kind)
-    entry.kind, entry.name, entry.type = "value", name, kind
-  end },
+  namespace = named, value = named, type = named,
+  class = function(entry, rest)
+    entry.name, entry.prefix = split(rest, " ")
+    entry.name = entry.name or rest
+  end,
+  record = function(entry, rest)
+    entry.name, entry.parents = split(rest, " ")
+    entry.name = entry.name or rest
+  end,
+  old = function(entry, rest) entry.name, entry.instead = split(rest, " = ") end,
 }
 
 local function read_header(header, topic)
-  local entry = { header = header, topic = topic }
-  for _, form in ipairs(HEADERS) do
-    local first, second, third = header:match(form[1])
-    if first then
-      form[2](entry, first, second, third)
-      return entry
-    end
+  local entry, kind, rest = { header = header, topic = topic }, split(header, " ")
+  if HEADERS[kind] then
+    entry.kind = kind
+    HEADERS[kind](entry, rest)
+    return entry
   end
-  error(("signatures/%s.lua: not a signature: %s"):format(topic, header))
+  local name, behind = split(header, "(")
+  local arguments, returns = split(behind, ") -> ")
+  entry.kind, entry.name, entry.returns = "function", name, returns
+  entry.arguments = arguments_of(arguments or behind:sub(1, -2))
+  return entry
 end
 
 local function add_text(entry, before, line)
-  local joint = entry[before] == nil and "" or before == "example" and "\n" or " "
-  entry[before] = (entry[before] or "") .. joint .. line
+  local text = entry[before] or ""
+  local joint = text == "" and "" or before == "example" and "\n" or " "
+  entry[before] = text .. joint .. line
 end
 
 -- One line below a header. Returns what a line that is indented further goes on with.
 local function read_line(entry, line, last)
-  local example, raises = line:match "^  > ?(.*)$", line:match "^  raises%s+(.*)$"
-  local field = entry.fields and line:match "^  [%w_%[%].]+%??: " and field_of(line:sub(3))
-  if example then
-    add_text(entry, "example", example)
-  elseif field then
+  local field = entry.fields and field_of(line:sub(3))
+  if field then
     entry.fields[field.name] = field
     entry.order[#entry.order + 1] = field.name
-    return field, "text"
-  elseif line:find "^    " and last then
+    return field
+  end
+  local example, raises = line:match "^  > ?(.*)$", line:match "^  raises%s+(.*)$"
+  if example then add_text(entry, "example", example)
+  elseif last and line:find("    ", 1, true) == 1 then
     add_text(last, last == entry and "raises" or "text", line:match "^%s*(.*)$")
     return last
   elseif raises then
     add_text(entry, "raises", raises)
     return entry
-  else
-    add_text(entry, "text", line:match "^%s*(.*)$")
-  end
+  else add_text(entry, "text", line:sub(3)) end
 end
 
 local function add_parents(entry)
@@ -122,36 +142,72 @@ local function add_parents(entry)
   end
 end
 
-local function parse(block, topic)
-  local lines = block:gmatch "[^\n]+"
-  local entry = read_header(lines(), topic)
-  if entry.kind == "class" or entry.kind == "record" then entry.fields, entry.order = {}, {} end
-  local last
-  for line in lines do last = read_line(entry, line, last) end
-  entry.text = entry.text or ""
-  if entry.parents then add_parents(entry) end
-  return entry
-end
-
 -- ---- finding -------------------------------------------------------------------------------------------
 
--- The entry that begins at a place of a topic's text: up to the next line that is not indented.
-local function entry_at(text, from, topic)
-  local to = text:find("\n[^%s]", from) or #text
-  return parse(text:sub(from, to), topic)
+-- Where the next entry begins; nil: there is none. A blank line stands before each.
+local function next_place(text, place)
+  local gap = text:find("\n\n", place, true)
+  return gap and gap + 2
+end
+
+-- Where the entries of a topic that are no functions begin, by name.
+local function places_of(text)
+  local places, place = {}, 2
+  while place do
+    local name = text:match("^%l+ (%S+)", place)
+    if name then places[name] = place end
+    place = next_place(text, place)
+  end
+  return places
+end
+
+local texts, indices = {}, {}           -- by topic
+
+local function text_of(topic)
+  texts[topic] = texts[topic] or require("pmclua.public.signatures." .. topic)
+  return texts[topic]
+end
+
+local function read_body(entry)
+  local text = texts[entry.topic]
+  local from, to = entry.place + #entry.header + 1, (next_place(text, entry.place) or #text + 2) - 2
+  entry.text = ""
+  if entry.kind == "class" or entry.kind == "record" then entry.fields, entry.order = {}, {} end
+  local last
+  if from < to then
+    for line in pieces(text:sub(from, to - 1), "\n") do last = read_line(entry, line, last) end
+  end
+  if entry.parents then add_parents(entry) end
+end
+
+-- The body is read when something in it is first asked for: most calls need a header alone.
+local unread = { __index = function(entry, key)
+  setmetatable(entry, nil)
+  read_body(entry)
+  return entry[key]
+end }
+
+local function entry_at(topic, place)
+  local text = texts[topic]
+  local entry = read_header(text:sub(place, text:find("\n", place, true) - 1), topic)
+  entry.place = place
+  return setmetatable(entry, unread)
 end
 
 local known = {}
 
-local BEGINNINGS = { "%s(", "namespace %s\n", "class %s\n", "class %s ", "record %s\n", "record %s ",
-  "type %s =", "old %s =", "%s: " }
-
 local function find_in(topic, name)
   local text = text_of(topic)
-  for _, beginning in ipairs(BEGINNINGS) do
-    local at = text:find("\n" .. beginning:format(name), 1, true)
-    if at then return entry_at(text, at + 1, topic) end
-  end
+  local line = text:find(("\n%s("):format(name), 1, true)
+  if line then return entry_at(topic, line + 1) end
+  indices[topic] = indices[topic] or places_of(text)
+  return indices[topic][name] and entry_at(topic, indices[topic][name])
+end
+
+local function find_anywhere(name, topic)
+  local entry = topic and find_in(topic, name)
+  for _, other in ipairs(M.TOPICS) do entry = entry or find_in(other, name) end
+  return entry or false
 end
 
 --- The entry of a name.
@@ -159,10 +215,21 @@ end
 ---@param topic? string where it is looked for first
 ---@return pmclua.public.Entry? nil: there is none
 function M.find(name, topic)
-  if known[name] then return known[name] end
-  known[name] = topic and find_in(topic, name)
-  for _, other in ipairs(M.TOPICS) do known[name] = known[name] or find_in(other, name) end
-  return known[name]
+  if known[name] == nil then known[name] = find_anywhere(name, topic) end
+  return known[name] or nil
+end
+
+--- One key of a record that is not read yet, without the others: most runs ask for few of many.
+---@param record pmclua.public.Entry
+---@param key string
+---@return pmclua.public.Field? nil: it has none of that name, or parents may have it
+function M.key_alone(record, key)
+  local text, place = texts[record.topic], record.place
+  local at = text:find(("\n  %s?: "):format(key), place, true)
+    or text:find(("\n  %s: "):format(key), place, true)
+  if not at or at > (next_place(text, place) or #text) then return nil end
+  local field = field_of(text:sub(at + 3, text:find("\n", at + 1, true) - 1))
+  return field.name == key and field or nil
 end
 
 --- The tables of options among a function's arguments.
@@ -184,8 +251,11 @@ end
 function M.all()
   local list = {}
   for _, topic in ipairs(M.TOPICS) do
-    local text = text_of(topic)
-    for place in text:gmatch "\n()%S" do list[#list + 1] = entry_at(text, place, topic) end
+    local text, place = text_of(topic), 2
+    while place do
+      list[#list + 1] = entry_at(topic, place)
+      place = next_place(text, place)
+    end
   end
   return list
 end

@@ -114,32 +114,34 @@ local function of_entry(name, topic)
 end
 
 local function read_one(part, topic)
-  local text = part:match '^"(.*)"$'
-  if text then return { kind = "literal", literal = text } end
-  if tonumber(part) then return { kind = "literal", literal = tonumber(part) } end
-  if LITERALS[part] ~= nil then return { kind = "literal", literal = LITERALS[part] } end
+  if M.SIMPLE[part] then return { kind = "simple", name = part, simple = M.SIMPLE[part] } end
+  local literal = part:match '^"(.*)"$' or tonumber(part) or LITERALS[part]
+  if literal ~= nil then return { kind = "literal", literal = literal } end
   local item = part:match "^%((.*)%)%[%]$" or part:match "^(.*)%[%]$"
   if item then return { kind = "list", items = read(item, topic) } end
   local unchecked = part:match "^{(.*)}$"
   if unchecked then return { kind = "keys", entry = entries.find(unchecked, topic) } end
   local name, least, most = part:match "^(%a+)%(([^.]*)%.%.(.*)%)$"
-  local simple = M.SIMPLE[name or part]
-  if not simple then return of_entry(part, topic) end
-  if not simple then return of_entry(part, topic) end
-  return { kind = "simple", name = name or part, simple = simple, least = tonumber(least),
+  if not M.SIMPLE[name] then return of_entry(part, topic) end
+  return { kind = "simple", name = name, simple = M.SIMPLE[name], least = tonumber(least),
     most = tonumber(most) }
 end
 
---- The alternatives of a type.
+local known = {}
+
+--- The alternatives of a type. They are for reading.
 ---@param source string
 ---@param topic string whose types it may name
 ---@return pmclua.public.Type[]
 function M.read(source, topic)
-  local list = {}
+  if known[source] then return known[source] end
+  local list, whole = {}, source
   -- "(a|b)[]" is one.
-  for part in source:gsub("%b()%[%]", function(group) return (group:gsub("|", "\1")) end):gmatch "[^|]+" do
-    lists.append(list, { read_one(part:gsub("\1", "|"):match "^%s*(.-)%s*$", topic) })
+  if source:find("(", 1, true) then
+    whole = source:gsub("%b()%[%]", function(group) return (group:gsub("|", "\1")) end)
   end
+  for part in whole:gmatch "[^|]+" do lists.append(list, { read_one(part:gsub("\1", "|"), topic) }) end
+  known[source] = list
   return list
 end
 read = M.read
@@ -230,7 +232,9 @@ function look_into.list(one, value, name, wrong)
 end
 
 local function key_type(record, key)
-  local field = record.fields[key] or record.fields[("[%s]"):format(tostring(key))]
+  local is_unread = rawget(record, "fields") == nil and type(key) == "string"
+  local field = is_unread and entries.key_alone(record, key)
+    or record.fields[key] or record.fields[("[%s]"):format(tostring(key))]
     or type(key) == "number" and record.fields["[]"] or type(key) == "string" and record.fields["[name]"]
   if field then field.alternatives = field.alternatives or M.read(field.type, record.topic) end
   return field

@@ -11,10 +11,9 @@ local stop = require("pmclua.base.lazy").module "pmclua.verdict.stop"
 local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 local rank = require "pmclua.stats.rank"
 local text = require "pmclua.base.text"
+local defaults = require "pmclua.verdict"
 
 local M = {}
-
-M.DEFAULT_LEVEL, M.DEFAULT_MARGIN = 0.95, 0.01
 
 ---@alias pmclua.Kind "time"|"count"|"ratio"
 
@@ -182,7 +181,8 @@ end
 function M.conclude(result, b, n, options)
   options = options or {}
   local words = WORDS[options.kind or "count"] or error("no kind of quantity: " .. tostring(options.kind), 2)
-  result.level, result.margin = options.level or M.DEFAULT_LEVEL, options.margin or M.DEFAULT_MARGIN
+  result.level = options.level or defaults.DEFAULT_LEVEL
+  result.margin = options.margin or defaults.DEFAULT_MARGIN
   result.floor, result.n, result.n_baseline = options.floor, n, b.n
   local conclusion = apply_floor(result, conclude(result, b))
   result.verdict = words[conclusion] or conclusion
@@ -199,7 +199,7 @@ end
 ---@return string? reason
 function M.compare(values, baseline, options)
   options = options or {}
-  local asked = { level = options.level or M.DEFAULT_LEVEL, paired = options.paired ~= false,
+  local asked = { level = options.level or defaults.DEFAULT_LEVEL, paired = options.paired ~= false,
     simulated = options.simulated }
   local a, why = extremes(values)
   if not a then return nil, why end

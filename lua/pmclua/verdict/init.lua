@@ -9,11 +9,10 @@ local lists = require "pmclua.base.lists"
 local interval = lazy.module "pmclua.stats.interval"
 local units = lazy.module "pmclua.base.units"
 
-local M = {}
+local M = { DEFAULT_LEVEL = 0.95, DEFAULT_MARGIN = 0.01 }
 
 lazy.fields(M, {
-  ["pmclua.verdict.compare"] = { "DEFAULT_LEVEL", "DEFAULT_MARGIN", "compare", "conclude", "noise_floor",
-    "pair" },
+  ["pmclua.verdict.compare"] = { "compare", "conclude", "noise_floor", "pair" },
   ["pmclua.verdict.stop"] = { "stop", "looks", "is_look", "look_level" },
 })
 

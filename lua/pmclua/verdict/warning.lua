@@ -150,8 +150,8 @@ function checks.outliers(_, events)
          "something else ran now and then: pin the workload, quiet the machine, or trust the medians"
 end
 
--- How a run's values correlate with their order, where they drift; beyond `by_chance` standard deviations.
-local function drift_of(run, margin, by_chance)
+-- How a run's values correlate with their order, where they drift; each of `runs` has its share of the chance.
+local function drift_of(run, margin, runs)
   local values, summary = run.values, run.summary
   if #values < FEWEST or summary.q3 - summary.q1 <= margin * math.abs(summary.median) then return nil end
   local order, sample = {}, {}
@@ -159,13 +159,14 @@ local function drift_of(run, margin, by_chance)
     order[#order + 1], sample[#sample + 1] = i, values[i]
   end
   local r = stats.spearman(order, sample) or 0
-  return math.abs(r) > DRIFT and math.abs(r) * math.sqrt(#sample - 1) >= by_chance and r or nil
+  if math.abs(r) <= DRIFT then return nil end
+  local by_chance = distribution.normal_upper(DRIFT_BY_CHANCE / 2 / runs)
+  return math.abs(r) * math.sqrt(#sample - 1) >= by_chance and r or nil
 end
 
--- What drifted most, and in how many runs something did. Each of several runs has its share of the chance.
+-- What drifted most, and in how many runs something did.
 local function said_drift(event, margin)
-  local by_chance = distribution.normal_upper(DRIFT_BY_CHANCE / 2 / #event.runs)
-  local drifts = lists.map(event.runs, function(run) return drift_of(run, margin, by_chance) end)
+  local drifts = lists.map(event.runs, function(run) return drift_of(run, margin, #event.runs) end)
   if #drifts == 0 then return nil end
   table.sort(drifts, function(a, b) return math.abs(a) > math.abs(b) end)
   local where = #event.runs > 1 and (" in %d of %d runs"):format(#drifts, #event.runs) or ""

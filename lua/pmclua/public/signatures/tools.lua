@@ -52,7 +52,7 @@ pmc.machine() -> table
   Facts about this machine, as in stored results: hostname, cpu, cpus, os_kernel, paranoid, pmus and more.
   > pmc.machine().cpu
 
-pmc.version: string
+value pmc.version = string
   The version of this pmclua.
   > pmc.version
 
