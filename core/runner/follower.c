@@ -14,6 +14,7 @@
 #include "calls/samples.h"
 #include "host/proc.h"
 #include "follower.h"
+#include "probe_attrs.h"
 
 enum { POLL_MS = 100 };            /* a ring that is a quarter full wakes us earlier */
 
@@ -64,12 +65,29 @@ static const struct point *point_of(const struct probes *probes, const struct me
     return number < (uint32_t)probes->regions->points ? &probes->regions->point[number] : NULL;
 }
 
+/* Which event wrote a sample, whose rest is filled in; NULL: none of ours. Where several programs sample one software
+ * event of a thread, Linux gives all their samples the id of the first: then the group's reading tells whose it is. */
+static const struct member *writer_of(const struct probes *probes, const struct perf_event_header *record,
+                                      struct sample *sample, const struct probe_group **group)
+{
+    const struct member *member = probes_find(probes, sample->id, group);
+    if (member)
+        return sample_rest(record, member->sample_type, sample) < 0 ? NULL : member;
+    if (sample_rest(record, SWITCH_SAMPLE, sample) < 0 || sample->members == 0 ||
+        !probes_find(probes, sample->member[1], group))
+        return NULL;
+    for (int i = 0; i < (*group)->members; i++)
+        if ((*group)->member[i].role == MEMBER_SWITCH)
+            return &(*group)->member[i];
+    return NULL;
+}
+
 static int take_sample(struct follower *follower, const struct perf_event_header *record, struct sample *sample)
 {
     const struct probes *probes = follower->probes;
     const struct probe_group *group;
-    const struct member *member = probes_find(probes, sample->id, &group);
-    if (!member || sample_rest(record, member->sample_type, sample) < 0)
+    const struct member *member = writer_of(probes, record, sample, &group);
+    if (!member)
         return -EPROTO;
     int result = put_values(follower, group, sample);
     if (result < 0)

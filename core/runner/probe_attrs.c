@@ -93,7 +93,7 @@ struct pmclua_attr attr_of_switches(int inherit)
     struct pmclua_attr attr = attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES });
     attr_set_common(&attr, inherit);
-    set_sampling(&attr, SAMPLE_BASE | PERF_SAMPLE_READ);
+    set_sampling(&attr, SWITCH_SAMPLE);
     return attr;
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "calls/samples.h"
 #include "region_set.h"
 
 /* What all members of a group must share. */
@@ -11,6 +12,8 @@ void attr_set_common(struct pmclua_attr *attr, int inherit);
 void attr_set_leader(struct pmclua_attr *attr, int inherit, uint32_t options, uint64_t ring_bytes);
 /* A leader that counts nothing. */
 struct pmclua_attr attr_of_leader(int inherit, uint32_t options, uint64_t ring_bytes);
+/* A sample at each switch from a thread, of the type SWITCH_SAMPLE. */
+#define SWITCH_SAMPLE (SAMPLE_BASE | PERF_SAMPLE_READ)
 struct pmclua_attr attr_of_switches(int inherit);
 /* An event that counts nothing, of a thread and of what it starts: it is enabled for their CPU time. */
 struct pmclua_attr attr_of_clock(uint32_t options);

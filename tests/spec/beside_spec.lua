@@ -1,41 +1,44 @@
--- tests/beside, by which parts of the suite run at the same time.
+-- Several pmclua at once on one process and one function: none disturbs another.
 
 local support = require "tests.support"
 
-local BESIDE = support.root .. "/tests/beside"
+local PROGRAM = [[
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { usleep(1000); __asm__ volatile("" ::: "memory"); }
+int main(void) { for (;;) work(); }
+]]
 
-describe("commands that run at the same time", function()
-  it("print in their order, each in one piece, whichever ends first", function()
+local WAYS = {
+  { "regions", "-e", "page-faults", "-f", "work", "-p", "PID", "--duration", "2s" },
+  { "regions", "-e", "context-switches", "-f", "work", "-p", "PID", "--duration", "2s" },
+  { "where", "-e", "context-switches", "-p", "PID", "--timeout", "2000" },
+  { "where", "-e", "cpu-clock", "-g", "-p", "PID", "--timeout", "2000" },
+  { "stat", "-e", "context-switches,task-clock", "-p", "PID", "--timeout", "2000" },
+}
+
+-- What a run counted of the process's switches or calls.
+local PATTERNS = { regions = "work · ([%d,]+) calls", where = "\ntotal +([%d,]+)", stat = "\ncontext%-switches +([%d,]+)" }
+
+describe("several pmclua on one process", function()
+  it("count it as each of them alone would", function()
+    support.need(support.have_root() and support.have_tracefs() and support.have "cc",
+      "functions of a running process cannot be followed here")
     local folder = support.folder()
-    local made = support.run({ BESIDE, "echo a; until [ -e ended ]; do sleep 0.01; done; echo b",
-      "echo c; echo d >&2; : >ended" }, { folder = folder })
-    assert.same({ "a\nb\nc\nd\n", "", 0 }, { made.out, made.err, made.status })
+    local program = support.build(folder .. "/program", "cc", "-O1", "-xc",
+      support.write(folder .. "/program.c", PROGRAM))
+    local lines = { program .. " & target=$!" }
+    for number = 1, 2 * #WAYS do
+      local words = table.concat(WAYS[(number - 1) % #WAYS + 1], " "):gsub("PID", "$target")
+      lines[#lines + 1] = ("(timeout 50 %s %s; echo status $?) >%s/%d 2>&1 & runs=\"$runs $!\""):format(
+        support.program, words, folder, number)
+    end
+    lines[#lines + 1] = "wait $runs; kill $target"
+    assert.equal(0, support.run({ "sh", "-c", table.concat(lines, "\n") }).status)
+    for number = 1, 2 * #WAYS do
+      local said, tool = support.read(("%s/%d"):format(folder, number)), WAYS[(number - 1) % #WAYS + 1][1]
+      assert.equal("0", said:match "status (%d+)\n$", said)
+      local count = (said:match(PATTERNS[tool]) or "0"):gsub(",", "")
+      assert.is_true(tonumber(count) >= 20, said)
+    end
   end)
-
-  it("are no more than are wished", function()
-    local once = "mkdir held && echo alone; sleep 0.05; rmdir held"
-    local made = support.run({ BESIDE, "-j", "1", once, once, once }, { folder = support.folder() })
-    assert.same({ "alone\nalone\nalone\n", 0 }, { made.out, made.status })
-  end)
-
-  it("end with the status of the first that fails, when all have ended", function()
-    local made = support.run { BESIDE, "exit 0", "exit 5", "echo still; exit 6" }
-    assert.same({ "still\n", 5 }, { made.out, made.status })
-  end)
-
-  for signal, status in pairs { INT = 130, TERM = 143 } do
-    it("end at SIG" .. signal .. ", and what they have started, in groups of its own too", function()
-      local folder = support.folder()
-      local script = [[env --default-signal=INT "$0" 'sleep 600 & echo $! >one; wait' \
-        'timeout 600 sh -c "echo \$\$ >two; sleep 600; true"' &
-        until [ -s one ] && [ -s two ]; do sleep 0.01; done; kill -]] .. signal .. " $!; wait $!"
-      local made = support.run({ "bash", "-c", script, BESIDE },
-        { folder = folder, env = { TMPDIR = folder } })
-      assert.equal(status, made.status, made.err)
-      for _, name in ipairs { "one", "two" } do
-        support.await_end(tonumber(support.read(folder .. "/" .. name)))
-      end
-      assert.equal("one\ntwo\n", support.run({ "ls", "-A", folder }).out)
-    end)
-  end
 end)
