@@ -93,3 +93,125 @@ describe("a count by Valgrind", function()
     assert.matches("became another user: run pmclua as that user", result.err, 1, true)
   end)
 end)
+
+describe("folders of another user", function()
+  local folder, theirs, key
+
+  -- Has them belong to the other user, with all in them.
+  local function give() os.execute("chown -Rh 65534:65534 " .. theirs) end
+
+  before_each(function()
+    folder = support.folder()
+    theirs, key = folder .. "/theirs", support.write(folder .. "/key", KEY)
+    os.execute(("chmod 600 %s; mkdir %s"):format(key, theirs))
+  end)
+  after_each(function() assert.equal(KEY, support.read(key)) end)
+
+  local OWNED = "io.open(%q, 'a'):write 'x'"
+  local function owned() return support.exists(folder .. "/owned") end
+  local function program() return ("#!/bin/sh\necho x >>%s/owned\n"):format(folder) end
+
+  -- Runs as root with their variables; says how often each variable is said to be ignored.
+  local function run(words, variables)
+    give()
+    local result = support.run({ support.program, unpack(words) }, { env = variables, folder = folder })
+    local told = {}
+    for name in result.err:gmatch "([%u_]+)=%S+ is ignored: another user" do told[name] = (told[name] or 0) + 1 end
+    return result, told
+  end
+
+  local SHADOWS = {
+    { "XDG_DATA_HOME", "/pmclua/scripts/stat.lua", function() return theirs end },
+    { "HOME", "/.local/share/pmclua/scripts/stat.lua", function() return theirs end },
+    { "PMCLUA_PATH", "/stat.lua", function() return theirs end },
+  }
+  for _, case in ipairs(SHADOWS) do
+    it(("that %s names give no command to root, which is said once"):format(case[1]), function()
+      support.write(theirs .. case[2], OWNED:format(folder .. "/owned"))
+      local result, told = run({ "stat", "-e", "page-faults", "-r", "1", "--", "true" },
+        { XDG_DATA_HOME = false, [case[1]] = case[3]() })
+      assert.same({ 0, false, 1 }, { result.status, owned(), told[case[1]] }, result.err)
+    end)
+  end
+
+  it("give it none behind a link in its own", function()
+    support.write(theirs .. "/stat.lua", OWNED:format(folder .. "/owned"))
+    os.execute(("mkdir -p %s/data/pmclua && ln -s %s %s/data/pmclua/scripts"):format(folder, theirs, folder))
+    local result, told = run({ "stat", "-e", "page-faults", "-r", "1", "--", "true" },
+      { XDG_DATA_HOME = folder .. "/data" })
+    assert.same({ 0, false, 1 }, { result.status, owned(), told.XDG_DATA_HOME }, result.err)
+  end)
+
+  it("have no modules for it", function()
+    for _, name in ipairs { "mine", "lpeg", "lfs" } do
+      support.write(("%s/%s.lua"):format(theirs, name), OWNED:format(folder .. "/owned"))
+    end
+    local result, told = run({ "-e", "print(pcall(require, 'mine'), require 'lpeg' ~= nil)" },
+      { LUA_PATH = theirs .. "/?.lua;;", LUA_CPATH = theirs .. "/?.so;;" })
+    assert.matches("^false\t.*true\n$", result.out)
+    assert.same({ false, { LUA_PATH = 1 } }, { owned(), told })
+  end)
+
+  it("have no compiler and no other program for it", function()
+    support.need(support.have "cc", "no C compiler")
+    for _, name in ipairs { "cc", "gcc", "as", "ld", "perf", "gnuplot", "valgrind" } do
+      support.write(theirs .. "/" .. name, program())
+      os.execute(("chmod 755 %s/%s"):format(theirs, name))
+    end
+    local result, told = run({ "-e", [[
+      local loop = pmc.kernel { code = "void f(void *s, unsigned long n) { (void)s; (void)n; }", symbol = "f" }
+      print(pmc.measure(loop, { events = "page-faults", repetitions = 2 }):cells()().page_faults ~= nil)
+      pmc.events.find "instructions"]] },
+      { PATH = theirs .. ":" .. os.getenv "PATH", COMPILER_PATH = theirs, XDG_CACHE_HOME = folder .. "/cache" })
+    assert.same({ "true\n", false, 1 }, { result.out, owned(), told.PATH }, result.err)
+  end)
+
+  it("get no results of root's, and their links lead nowhere", function()
+    os.execute(("mkdir -p %s/elsewhere %s/.local; ln -s %s/elsewhere %s/.local/state; ln -s %s/elsewhere %s/.cache")
+      :format(folder, theirs, folder, theirs, folder, theirs))
+    local kernel = support.root .. "/tests/faults/scenarios/kernel.lua"
+    local own = support.folder()
+    local result, told = run({ kernel, "--repetitions", "1" },
+      { HOME = theirs, XDG_STATE_HOME = own, XDG_CACHE_HOME = theirs .. "/.cache" })
+    assert.same({ 0, 1 }, { result.status, told.XDG_CACHE_HOME }, result.err)
+    assert.equal("", support.output_of(("find %s/elsewhere %s -type f -o -user 0 -type d ! -path %s/elsewhere")
+      :format(folder, theirs, folder)))
+    assert.not_equal("", support.output_of(("find %s -name '*.jsonl'"):format(own)))
+  end)
+
+  it("have no tables of events and metrics for it", function()
+    support.write(theirs .. "/mine.json", '[{"MetricName": "mine", "MetricExpr": "cycles"}]')
+    local _, told = run({ "events", "metrics" }, { PMCLUA_VENDOR = theirs })
+    assert.equal(1, told.PMCLUA_VENDOR)
+  end)
+end)
+
+describe("a table of marks", function()
+  it("is root's alone, where another user's folder is named for the session", function()
+    support.need(support.have "cc", "no C compiler")
+    local folder = support.folder()
+    local open, key = folder .. "/open", support.write(folder .. "/key", KEY)
+    os.execute(("chmod 600 %s; mkdir -m 1777 %s; chown 65534 %s"):format(key, open, open))
+    local program = support.build(folder .. "/marked", "cc", "-xc", "-lpthread", "-I", support.root .. "/core",
+      support.write(folder .. "/marked.c", [[
+      #include "pmclua_mark.h"
+      int main(void) { pmclua_mark_begin("m"); pmclua_mark_end("m"); return 0; }]]))
+    local attack = ([[
+      for _, place in ipairs { %q, "/dev/shm" } do
+        for name in lfs.dir(place) do
+          local table_of = name:find "^pmclua%%-marks" and place .. "/" .. name
+          if table_of then
+            note "seen"
+            try("rename", os.rename(table_of, table_of .. "-"))
+            try("link", lfs.link(%q, table_of .. "/table", true))
+          end
+        end
+      end]]):format(open, key)
+    local result, notes = attacked(attack, { support.program, "stat", "--marks", "-e", "page-faults", "-r", "20",
+      "--", program }, { env = { XDG_RUNTIME_DIR = open } })
+    assert.same({ 0, KEY }, { result.status, support.read(key) }, result.err)
+    assert.matches("m ", result.out .. result.err)
+    assert.equal("", (notes:gsub("%w+\n", { ["ready\n"] = "", ["seen\n"] = "" })))
+    assert.matches("seen", notes)
+  end)
+end)

@@ -333,6 +333,36 @@ describe("the prompt in a terminal", function()
     screen:expect "> remembered = 17"
   end)
 
+  it("follows no link where its history is kept, and waits for no FIFO there", function()
+    for _, command in ipairs { "ln -s ../../key %s", "mkfifo %s" } do
+      local state = support.folder()
+      local history, key = state .. "/pmclua/history", support.write(state .. "/key", "own")
+      os.execute(("chmod 644 %s; mkdir %s/pmclua; "):format(key, state) .. command:format(history))
+      open { XDG_STATE_HOME = state }
+      screen:enter("remembered = 17 return remembered", "17\n>")
+      screen:press "C-d"
+      screen:wait_end()
+      assert.matches("remembered", support.read(history))
+      assert.same({ "own", tonumber("644", 8) },
+        { support.read(key), require("pmclua.core").stat(key).mode % 512 })
+      screen:close()
+    end
+  end)
+
+  it("takes no keys that another user binds, where the home is his", function()
+    support.need(support.have_root(), "it takes root to have another user's home")
+    local home = support.folder()
+    support.write(home .. "/.editrc", 'bind -s q "77"\n')
+    for owner, length in pairs { ["0"] = "2", ["65534"] = "1" } do
+      os.execute(("chown -R %s %s"):format(owner, home))
+      screen = terminal.open({ support.program }, { HOME = home })
+      if owner ~= "0" then screen:expect("HOME=" .. home .. " is ignored: another user") end
+      screen:expect "\n>"
+      screen:enter("#'q'", length .. "\n>")
+      screen:close()
+    end
+  end)
+
   it("ends what runs at Ctrl-C and keeps the session", function()
     open()
     screen:enter("kept = 5 return kept", "5\n>")

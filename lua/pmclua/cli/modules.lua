@@ -13,11 +13,14 @@ local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg
 ---@field path string
 ---@field cpath string
 
---- The templates of `text` that begin at the root.
-local function from_root(text)
+--- The templates of `text` that begin at the root; where a variable has them, those alone that may decide what runs.
+local function from_root(text, variable)
   local list = {}
   for template in text:gmatch "[^;]+" do
-    if template:sub(1, 1) == "/" then list[#list + 1] = template end
+    local folder = template:match "^(/[^?]*)/" or template:match "^/"
+    local is_taken = folder and (not variable
+      or require("pmclua.host.paths").may_run_from(folder, variable))
+    if is_taken then list[#list + 1] = template end
   end
   return table.concat(list, ";")
 end
@@ -25,7 +28,7 @@ end
 --- What an environment variable says, with `default` where it has ";;".
 local function given(variable, default)
   local value = os.getenv(variable)
-  return value and from_root((value:gsub(";;", function() return ";" .. default .. ";" end)))
+  return value and from_root((value:gsub(";;", function() return ";" .. default .. ";" end)), variable)
 end
 
 --- The folders of rocks of the PREFIX in whose bin/ pmclua is; nil where it is in another folder.

@@ -19,16 +19,19 @@ end
 function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
 
 --- The folders in which reusable scripts are looked for, in order; some may not exist. Relative ones of
---- PMCLUA_PATH depend on the working directory, and are left out.
+--- PMCLUA_PATH depend on the working directory, and are left out, as are those of other users for root.
 ---@return string[]
 function M.folders()
-  local folders = {}
+  local paths, folders = require "pmclua.host.paths", {}
   for folder in (os.getenv "PMCLUA_PATH" or ""):gmatch "[^:]+" do
-    if folder:sub(1, 1) == "/" then folders[#folders + 1] = folder end
+    if folder:sub(1, 1) == "/" and paths.may_run_from(folder, "PMCLUA_PATH") then
+      folders[#folders + 1] = folder
+    end
   end
-  local data = require("pmclua.host.paths").data()
-  if data then folders[#folders + 1] = data .. "/scripts" end
-  folders[#folders + 1] = require("pmclua.host.paths").scripts()
+  local data = paths.data()
+  local own = data and data .. "/scripts"
+  if own and paths.accept(own, "XDG_DATA_HOME") then folders[#folders + 1] = own end
+  folders[#folders + 1] = paths.scripts()
   return folders
 end
 

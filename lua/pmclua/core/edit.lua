@@ -24,6 +24,8 @@ extern char *rl_line_buffer;
 void *malloc(size_t bytes);
 void free(void *memory);
 char *strdup(const char *text);
+int setenv(const char *name, const char *value, int replace);
+int unsetenv(const char *name);
 ]]
 
 local M = {}
@@ -59,11 +61,21 @@ Edit.__index = Edit
 ---@return boolean
 function M.available() return (pcall(ffi.load, "libedit.so.2")) end
 
+-- Calls it while a variable of the environment has this value, unless that is nil.
+local function with_variable(name, value, fn)
+  local before = os.getenv(name)
+  if value then ffi.C.setenv(name, value, 1) end
+  fn()
+  if not value then return end
+  if before then ffi.C.setenv(name, before, 1) else ffi.C.unsetenv(name) end
+end
+
 --- libedit, ready to read; nil where it is not installed.
 ---@param complete fun(line: string, word: string): string[]? words that may stand where `word` ends `line`;
 ---   nil: files
+---@param settings? string its file of key bindings; nil: the user's own
 ---@return pmclua.core.Edit?
-function M.open(complete)
+function M.open(complete, settings)
   local ok, lib = pcall(ffi.load, "libedit.so.2")
   if not ok then return nil end
   kept.name, kept.breaks = "pmclua", ffi.new("char[?]", #WORD_BREAKS + 1, WORD_BREAKS)
@@ -78,7 +90,7 @@ function M.open(complete)
     return done and words and matches_of(words) or nil
   end)
   lib.rl_attempted_completion_function = kept.callback
-  lib.using_history()
+  with_variable("EDITRC", settings, lib.using_history)
   lib.stifle_history(HISTORY_LINES)
   return setmetatable({ lib = lib }, Edit)
 end
@@ -96,14 +108,22 @@ end
 jit.off(Edit.read)
 
 --- Reads the history that `path` holds; a missing file is an empty history.
----@param path string
-function Edit:load_history(path) self.lib.read_history(path) end
+---@param path string in a folder that nobody else may write
+function Edit:load_history(path)
+  if require("pmclua.core").read_plain(path) then self.lib.read_history(path) end
+end
 
 ---@param line string
 function Edit:remember(line) self.lib.add_history(line) end
 
---- Replaces the file at `path`, mode 0600, by the newest lines. True when it could.
----@param path string
-function Edit:save_history(path) return self.lib.write_history(path) == 0 end
+--- Puts a file of the newest lines, mode 0600, in the place of what is at `path`, be it a link. True when it could.
+---@param path string in a folder that nobody else may write
+function Edit:save_history(path)
+  local core = require "pmclua.core"
+  local temporary = core.write_temporary(path .. ".XXXXXX", "")
+  local is_saved = temporary and self.lib.write_history(temporary) == 0 and core.rename(temporary, path)
+  if temporary and not is_saved then os.remove(temporary) end
+  return is_saved == true
+end
 
 return M

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local number = require "pmclua.base.number"
+local paths = require "pmclua.host.paths"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
 
@@ -22,6 +23,15 @@ local WHY = { ENOENT = "they have none", ETIMEDOUT = "no answer in time",
 ---@return boolean
 function M.is_wanted() return (os.getenv "DEBUGINFOD_URLS" or "") ~= "" end
 
+-- Whether libdebuginfod keeps files where nobody else can put others in their place.
+local function is_cache_own()
+  for _, name in ipairs { "DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME", "HOME" } do
+    local folder = os.getenv(name) or ""
+    if folder ~= "" then return folder:sub(1, 1) == "/" and paths.accept(folder, name) end
+  end
+  return true
+end
+
 --- The file's functions, with debug information of the servers. Closes those that are given.
 ---@param list pmclua.core.Symbols of the file
 ---@return pmclua.core.Symbols? nil: no server is named, or none has it; `list` is as it was
@@ -29,6 +39,9 @@ function M.is_wanted() return (os.getenv "DEBUGINFOD_URLS" or "") ~= "" end
 function M.complete(list)
   local id = M.is_wanted() and list:build_id()
   if not id or asked[id] ~= nil then return nil, id and asked[id] or nil end
+  if not is_cache_own() then
+    return nil, "DEBUGINFOD_URLS: nothing is asked, as another user may change what is kept of the answers"
+  end
   if left <= 0 then return nil, "DEBUGINFOD_URLS: no more is asked, as answers took too long" end
   local start = core.now_ns()
   local file, code = symbols.debug_file(id, left)

@@ -115,12 +115,55 @@ function paths.is_our_folder(folder)
   return real ~= nil and way_is_ours(folder) and (real == folder or way_is_ours(real))
 end
 
---- A folder for `purpose` under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME.
+-- The path itself or the nearest folder above it that is there.
+local function nearest(path)
+  while path ~= "/" and not exists(path .. "/.") do path = paths.directory(path) end
+  return path
+end
+
+local said = {}         -- in this process
+
+--- Whether nobody but this user and root decides what is in a folder, be it made yet or not. Says once that another is
+--- ignored.
+---@param folder string absolute path
+---@param variable string that names it
+function paths.accept(folder, variable)
+  if paths.is_our_folder(nearest(folder)) then return true end
+  if not said[folder] then
+    require("pmclua.host.output").note("%s=%s is ignored: another user owns it or may change what is in it",
+      variable, folder)
+  end
+  said[folder] = true
+  return false
+end
+
+--- Whether a folder that the environment names may decide what runs. Root takes none of another user's (`sudo -E` keeps
+--- variables): that is said once.
+---@param folder string absolute path
+---@param variable string that names it
+function paths.may_run_from(folder, variable)
+  return core.uid() ~= 0 or paths.accept(folder, variable)
+end
+
+-- This user's home by the list of accounts.
+local function account_home()
+  local accounts = "\n" .. (core.read_plain "/etc/passwd" or "")
+  return accounts:match(("\n[^:\n]*:[^:\n]*:%d:[^:\n]*:[^:\n]*:(/[^:\n]*):"):format(core.uid()))
+end
+
+--- A folder under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME. Bases of other users are
+--- ignored: su and `sudo -E` keep the variables of who calls them.
 local function user_folder(variable, fallback)
-  local base = os.getenv(variable)
-  if base and base:sub(1, 1) == "/" then return base .. "/pmclua" end
-  local home = os.getenv "HOME"
-  return home and home:sub(1, 1) == "/" and home .. "/" .. fallback .. "/pmclua" or nil
+  local is_refused = false
+  for _, base in ipairs { { variable, "" }, { "HOME", "/" .. fallback } } do
+    local folder = os.getenv(base[1]) or ""
+    if folder:sub(1, 1) == "/" then
+      if paths.accept(folder, base[1]) then return folder .. base[2] .. "/pmclua" end
+      is_refused = true
+    end
+  end
+  local home = is_refused and account_home()
+  return home and paths.is_our_folder(nearest(home)) and home .. "/" .. fallback .. "/pmclua" or nil
 end
 
 ---@return string? folder for what can be made again
@@ -147,18 +190,21 @@ function paths.temporary()
 end
 
 --- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
---- name, number.
+--- name, number; "EPERM" without a number where others could replace it.
 ---@param folder string absolute path
 function paths.make(folder)
   local path = ""
   for part in folder:gmatch "[^/]+" do
+    local parent = path == "" and "/" or path
     path = path .. "/" .. part
-    if not exists(path) then
+    if not exists(path .. "/.") then
+      if exists(parent .. "/.") and not paths.is_our_folder(parent) then return nil, "EPERM" end
       local ok, code, errnum = core.mkdir(path, 448)      -- 0700
       if not ok and code ~= "EEXIST" then return nil, code, errnum end
     end
   end
-  return true
+  if paths.is_our_folder(folder) then return true end
+  return nil, "EPERM"
 end
 
 --- The real path of a folder that only this user and root can open or replace; nil if others can. No folder on

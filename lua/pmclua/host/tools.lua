@@ -40,9 +40,8 @@ function M.find(name, more)
     local found, mode_or_code = core.signature(path)
     if not found then
       unseen = unseen or not ABSENT[mode_or_code] and ("%s: %s"):format(path, mode_or_code) or nil
-    elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0 then
-      return path
-    end
+    elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0
+      and require("pmclua.host.paths").may_run_from(folder, "PATH") then return path end
   end
   return nil, unseen
 end
@@ -51,6 +50,14 @@ end
 M.SEARCHED = { "PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "COMPILER_PATH", "CPATH",
   "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH" }
 
+-- Without the folders that others decide on, where this is root.
+local function ours(folders, variable)
+  local paths = require "pmclua.host.paths"
+  return table.concat(lists.where(lists.collect(folders:gmatch "[^:]+"), function(folder)
+    return paths.may_run_from(folder, variable)
+  end), ":")
+end
+
 --- What has to change in the environment of a program that pmclua chooses: values by name, false for a variable
 --- that has to go.
 ---@return table<string, string|false>
@@ -58,7 +65,7 @@ function M.changes()
   local changes = {}
   for _, name in ipairs(M.SEARCHED) do
     local value = os.getenv(name)
-    local kept = value and M.from_root(value)
+    local kept = value and ours(M.from_root(value), name)
     if kept ~= value then changes[name] = kept ~= "" and kept end
   end
   return changes

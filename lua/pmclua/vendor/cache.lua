@@ -11,14 +11,16 @@ local M = {}
 local FORM = "pmclua vendor tables 8 "
 local LARGEST = 64 * 1024 * 1024  -- bytes
 
-local function folder()
+--- The private folder of what is kept; nil: there is none.
+---@return string?
+function M.folder()
   local base = paths.cache()
   local path = base and base .. "/vendor"
-  return path and paths.make(path) and paths.private(path)
+  return path and paths.accept(path, "XDG_CACHE_HOME") and paths.make(path) and paths.private(path)
 end
 
 local function path_of(key)
-  local at = folder()
+  local at = M.folder()
   return at and ("%s/%s"):format(at, core.hash(key))
 end
 

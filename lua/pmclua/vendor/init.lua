@@ -91,7 +91,10 @@ local function named_cpu(identifier) return identifier or "this CPU" end
 
 local function user_folders()
   local list = {}
-  for folder in (M.folders or os.getenv "PMCLUA_VENDOR" or ""):gmatch "[^:]+" do list[#list + 1] = folder end
+  for folder in (M.folders or os.getenv "PMCLUA_VENDOR" or ""):gmatch "[^:]+" do
+    local is_taken = M.folders or require("pmclua.host.paths").may_run_from(folder, "PMCLUA_VENDOR")
+    if is_taken then list[#list + 1] = folder end
+  end
   return list
 end
 

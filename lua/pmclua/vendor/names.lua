@@ -5,16 +5,14 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
-local paths = require "pmclua.host.paths"
 
 local M = {}
 
 local LEVELS = { "^TopdownL%d$", "^Topdown_L%d$", "^tma_L%d_group$", "^PipelineL%d$" }
 
 local function path()
-  local base = paths.cache()
-  local folder = base and base .. "/vendor"
-  return folder and paths.make(folder) and paths.private(folder) and folder .. "/names"
+  local folder = require("pmclua.vendor.cache").folder()
+  return folder and folder .. "/names"
 end
 
 local function is_level(group)

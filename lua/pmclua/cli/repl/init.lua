@@ -32,13 +32,21 @@ local function history_path()
   return folder and paths.make(folder) and folder .. "/history" or nil
 end
 
+-- The file of key bindings, which may type anything; nil: libedit's choice, which is the user's own.
+local function key_bindings()
+  local paths, named = require "pmclua.host.paths", os.getenv "EDITRC"
+  local folder = named and paths.directory(named) or os.getenv "HOME" or ""
+  local is_own = folder:sub(1, 1) == "/" and paths.accept(folder, named and "EDITRC" or "HOME")
+  return not is_own and "/dev/null" or nil
+end
+
 --- Reads by libedit, with completion in `scope` and the history of earlier sessions.
 local function edited_reader(scope)
   local complete = require "pmclua.cli.repl.complete"
   os.setlocale("", "ctype")       -- before libedit starts: it asks which bytes are characters
   local edit = require("pmclua.core.edit").open(function(line, word)
     return complete.words(scope, line, word)
-  end)
+  end, key_bindings())
   if not edit then
     require("pmclua.host.output").note "no line editing: libedit is not installed (apt-get install libedit2)"
     return plain_reader(true)
