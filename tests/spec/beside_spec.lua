@@ -17,7 +17,8 @@ local WAYS = {
 }
 
 -- What a run counted of the process's switches or calls.
-local PATTERNS = { regions = "work · ([%d,]+) calls", where = "\ntotal +([%d,]+)", stat = "\ncontext%-switches +([%d,]+)" }
+local PATTERNS = { regions = "work · ([%d,]+) calls", where = "\ntotal +([%d,]+)",
+  stat = "\ncontext%-switches +([%d,]+)" }
 
 describe("several pmclua on one process", function()
   it("count it as each of them alone would", function()
