@@ -93,7 +93,7 @@ local function once(a, b, seed)
   local took_ms = (core.now_ns() - began_ns) / 1e6
   local row = r:compare({}).pairs[1].rows[1]
   local found = row.verdict
-  if not found then error(("no verdict: %s, %s"):format(row.reason, r.problem and r.problem.message)) end
+  if not found then error("no verdict:\n" .. tostring(r)) end
   return verdict.differs(found), found, took_ms
 end
 
