@@ -18,21 +18,22 @@
 --   _dl_map_object_from_fd [ld-linux-x86-64.so.2]      5   10 %       5
 --   ...
 --   total                                             50  100 %      50
--- reading: the lines, and those in brackets, add up to the total. Functions that would read alike have their
---   parameters, source file or address. One that was inlined is in the function it stands in, unless --inlined
---   is given. A function without a name is shown as its
---   file and where in it the function begins; the debug symbols of its package name it. With --lines, a source line
---   of A is the line of B that reads alike, whatever its number. Of two commands, a
---   verdict holds for all lines together; with too few pairs there is none. `spread over many`: the
---   total differs, but no line that could be named. Where more than 20 % of the samples are lost nothing is
---   concluded (77).
--- caveats: threads, children and the programs that they execute are included. A command is run once more than
---   asked, to count. Of one command, its own output is left alone and the table goes to standard error; of
---   two, their output goes to /dev/null. Nothing is stored without --store. Call chains need programs that keep
---   frame pointers (-fno-omit-frame-pointer); Debian's do not. What reaches neither `main` nor a thread's start
---   is under [caller unknown], and a function without a frame of its own hides its caller. Where DEBUGINFOD_URLS
---   names servers, they are asked for what would be shown without names (without lines, for --lines, --inlined,
---   --annotate and html): of the 20 largest functions, those with 1 % or more. They may take 10 s together.
+-- reading: the lines, and those in brackets, add up to the total. Functions that would read alike have
+--   their parameters, source file or address. One that was inlined is in the function it stands in, unless
+--   --inlined is given. A function without a name is shown as its file and where in it the function
+--   begins; the debug symbols of its package name it. With --lines, a source line of A is the line of B
+--   that reads alike, whatever its number. Of two commands, a verdict holds for all lines together; with
+--   too few pairs there is none. `spread over many`: the total differs, but no line that could be named.
+--   Where more than 20 % of the samples are lost nothing is concluded (77).
+-- caveats: threads, children and the programs that they execute are included. A command is run once more
+--   than asked, to count. Of one command, its own output is left alone and the table goes to standard
+--   error; of two, their output goes to /dev/null. Nothing is stored without --store. Call chains need
+--   programs that keep frame pointers (-fno-omit-frame-pointer), which Debian's do not; those of
+--   valgrind:: events need none. What reaches neither `main` nor a thread's start is under [caller
+--   unknown], and a function without a frame of its own hides its caller. Where DEBUGINFOD_URLS names
+--   servers, they are asked for what would be shown without names (without lines, for --lines, --inlined,
+--   --annotate and html): of the 20 largest functions, those with 1 % or more. They may take 10 s
+--   together.
 
 local pmc = require "pmclua"
 
@@ -46,7 +47,7 @@ local opt = pmc.options(pmc.targets.options {
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
-  { "call-graph", false, short = "g", help = "call chains by frame pointer, for folded and speedscope" },
+  { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },

@@ -2,6 +2,7 @@
 
 local chains = require "pmclua.profile.chains"
 local dkjson = require "dkjson"
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local where = require "tests.support.where"
@@ -120,10 +121,17 @@ describe("a call chain", function()
     assert.matches("call_chains must be true or false", said)
   end)
 
-  it("is what Valgrind does not tell", function()
-    local said = support.message_of(pmc.where, "true",
-      { event = "valgrind::instructions", call_chains = true })
-    assert.matches("valgrind::instructions has no call chains", said)
+  it("is told by Valgrind, too, to the last instruction but those of the end", function()
+    support.need(support.have "valgrind", "no Valgrind")
+    local profile = pmc.where(pmc.command { frameless() },
+      { event = "valgrind::instructions", call_chains = true }).profiles[1]
+    local leaf = sum(of_leaf(profile))
+    assert.equal(leaf, where.count(profile, "leaf"))
+    local function calls_of(chain) return profile.calls[chain] end
+    assert.equal(8, sum(lists.map(lists.keys(of_leaf(profile)), calls_of)))
+    assert.is_nil(of_leaf(profile)["main;recurse;recurse;leaf"])
+    assert.is_true(of_leaf(profile)["main;recurse;leaf"] > 0)
+    assert.is_true(sum(profile.chains) <= profile.total and sum(profile.chains) >= 0.99 * profile.total)
   end)
 end)
 

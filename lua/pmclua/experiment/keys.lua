@@ -319,9 +319,6 @@ function check.sample(value, wrong)
     if event.tool then wrong("sample: %s is read once, at the end: it cannot be sampled", event.name) end
     if event.leader and event.leader ~= i then wrong "sample: each event is sampled by itself, without {}" end
   end
-  for _, event in ipairs(flags.call_chains and sampled or {}) do
-    if event.simulated then wrong("sample: %s has no call chains: Valgrind counts it by line", event.name) end
-  end
   local fields = lists.column(sampled, "field")
   fields.events, fields.ring_bytes = sampled, ring_bytes
   for name, flag in pairs(flags) do fields[name] = flag end

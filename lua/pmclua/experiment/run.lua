@@ -226,7 +226,7 @@ local function records_of(self, step, result)
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
   local record = records.new(step, result, pass, events, why)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
-  if result.files then sampling.add_simulated(record, self, step, result.files) end
+  if result.files then sampling.add_simulated(record, self, step, result) end
   if self.sampling then self.sampling:note(record, step, result) end
   local parts = records.parts(step, result, pass, events)
   for _, one in ipairs { record, unpack(parts) } do one.host = self.host end

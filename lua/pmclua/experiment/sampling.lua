@@ -238,15 +238,19 @@ end
 ---@param record table
 ---@param run pmclua.Run
 ---@param step table of plan.steps
----@param files pmclua.OutFile[]
-function M.add_simulated(record, run, step, files)
+---@param result table of Simulation:run, with `files`
+function M.add_simulated(record, run, step, result)
   local declaration, program = run.declaration, nil
   for _, name in ipairs(declaration.sample or {}) do
     for _, index in ipairs(run.plan.passes[step.pass].events) do
       local event = declaration.events[index]
       if event.field == name then
         program = program or simulated_program(run, step)
-        local profile = require("pmclua.simulate.profile").new(files, event, program)
+        local profile = require("pmclua.simulate.profile").new(result.files, event, program)
+        if result.callers then
+          profile.chains, profile.calls =
+            require("pmclua.simulate.callers").of(result.callers, event.simulated)
+        end
         profile.sources = program and require("pmclua.profile.written").sources(profile.lines,
           function() return program.written end)
         record.profiles = lists.append(record.profiles or {}, { profile })

@@ -17,7 +17,7 @@ local order = require "pmclua.stats.order"
 local rule = require "pmclua.ledger.rule"
 
 local new_class = require("pmclua.public.class").new
-local Ledger = new_class("measuring", "ledger", "n_b differs of")
+local Ledger = new_class("measuring", "ledger", "n_b differs grown of")
 local LedgerRow = new_class("measuring", "ledger_row",
   "b b_sum difference low high level median p adjusted share verdict disagrees exact rest estimate signs "
   .. "node why tone samples")
@@ -64,6 +64,7 @@ local M = {}
 ---@field total pmclua.LedgerRow
 ---@field comparisons integer lines that were tested together
 ---@field uncompared { why: string, sources: string[] }[] why functions with lines of these are one line each
+---@field grown? pmclua.GrownChain of functions with what they call: where the difference comes from
 ---@field conclusion { kind: "named"|"spread"|"none"|"few"|"one"|"incomplete", names: pmclua.LedgerRow[], why: string? }
 
 ---@class pmclua.LedgerAsked
@@ -76,6 +77,7 @@ local M = {}
 ---@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
 ---@field incomplete? string why nothing is concluded: too much of what was to be counted is missing
 ---@field uncompared? { why: string, sources: string[] }[] why functions with lines of these are not divided
+---@field overlaps? boolean lines have parts in common: nothing is said of what they lack, and none are joined
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
 
 -- ---- what the lines lack of the total ----
@@ -127,6 +129,7 @@ local function sort_out(asked, lines)
     local list = line.rest and rest or is_few and few or main
     list[#list + 1] = line
   end
+  if asked.overlaps then return main, 0, rest end
   if #few > 1 then main[#main + 1] = joined(few) else main[#main + 1] = few[1] end
   return main, #few > 1 and #few or 0, rest
 end
@@ -274,7 +277,7 @@ end
 ---@return pmclua.Ledger
 function M.new(asked)
   local lines = lists.copy(asked.lines)
-  add_remainder(asked, lines)
+  if not asked.overlaps then add_remainder(asked, lines) end
   local main, few, rest = sort_out(asked, lines)
   local spread = asked.exact and largest_spread(lines) or 0
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }

@@ -13,8 +13,12 @@ local M = {}
 -- Builds may have different folders.
 local function tail(path, count) return path and apart.tail(path, count) or "" end
 
--- Of files that have no build id it is not known whether they are one build.
-local function build_of(place) return place.build_id or "at " .. place.held_in end
+--- Tells a build from others; of files that have no build id it is not known whether they are one build.
+---@param place { build_id?: string, held_in: string }
+---@return string
+function M.build_of(place) return place.build_id or "at " .. place.held_in end
+
+local build_of = M.build_of
 
 -- The places with lines of builds that the other side does not have.
 local function without(places, others)

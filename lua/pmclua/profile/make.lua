@@ -44,6 +44,7 @@ local M = {}
 ---@field iterations? integer of a kernel, which its counts are of
 ---@field chains? table<string, number> call chains from the outermost function on, "main;f;g": those that do not
 ---  reach the start of the program or thread begin with "[caller unknown]"
+---@field calls? table<string, integer> how often the last function of a chain was called from the one before it
 ---@field exact? true every single event was recorded
 ---@field sources? table<string, pmclua.SourceText> by path: what the lines of each source that it names read like
 ---@field source "samples"|"valgrind"

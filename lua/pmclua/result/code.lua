@@ -31,7 +31,8 @@ local M = {}
 ---@field missing integer repetitions without a partner
 ---@field profiles table[] all of them: A's, then B's
 ---@field incomplete? string why nothing is concluded from them
-local CodeResult = require("pmclua.public.class").new("measuring", "where", "baseline b groups incomplete")
+local CodeResult = require("pmclua.public.class").new("measuring", "where",
+  "baseline b groups incomplete called")
 CodeResult.__tostring = function(self) return self:report() end
 
 local function event_of(result, asked)
@@ -112,6 +113,17 @@ function CodeResult:ledger(by)
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
     groups = self.groups, incomplete = self.incomplete }
   return self.ledgers[by]
+end
+
+--- The ledger of functions with all that they call; nil: no call chains were taken of a side. `grown` says which
+--- function makes the difference.
+---@return pmclua.Ledger?
+function CodeResult:callers()
+  if self.called == nil then
+    self.called = require("pmclua.ledger.callers").new { a = self.a, b = self.b, paired = self.paired,
+      groups = self.groups, incomplete = self.incomplete, exact = self:ledger().exact } or false
+  end
+  return self.called or nil
 end
 
 -- ---- functions by name ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 local bit = require "bit"
 local called = require("pmclua.base.lazy").module "pmclua.simulate.called"
+local callers = require("pmclua.base.lazy").module "pmclua.simulate.callers"
 local marked = require("pmclua.base.lazy").module "pmclua.simulate.marked"
 local core = require "pmclua.core"
 local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
@@ -64,10 +65,10 @@ local function program_of(self, environment)
   return path
 end
 
--- What it is run under is "cachegrind" or, of callgrind, "callgrind", "calls" (of functions) or "marks" (for what lies
--- between them); and what more is asked of that.
+-- What it is run under is "cachegrind" or, of callgrind, "callgrind", "calls" (of functions), "callers" or "marks" (for
+-- what lies between them); and what more is asked of that.
 local MORE = { callgrind = function() return recount.dumps() end,
-  calls = function() return called.OPTIONS end }
+  calls = function() return called.OPTIONS end, callers = function() return callers.OPTIONS end }
 
 local function argv_of(self, tool, simulated, environment)
   local where, program = self.scratch.option, tool == "cachegrind" and "cachegrind" or "callgrind"
@@ -331,6 +332,17 @@ local function add_regions(self, pass, result)
   return result
 end
 
+local NO_CHAINS = "%s: there are no call chains: %s"
+
+-- Gives a result the files that tell its call chains, where they are asked for and can be had.
+local function add_callers(self, pass, result)
+  local sample = self.context.declaration.sample
+  if not (sample and sample.call_chains and result.simulated) then return end
+  local files, why = files_again(self, "callers", pass.simulated, result)
+  if not files then self.context.remark(NO_CHAINS:format(text.safe(self.workload.name), why)) end
+  result.callers = files
+end
+
 function Simulated:run(pass)
   local before = refused_before(self)
   if before then return before end
@@ -341,7 +353,9 @@ function Simulated:run(pass)
   if is_any_left(self, result) then return lost(result, "%s", STILL_RUNNING) end
   local found = log.parse(self.scratch:log())
   if check_run(self, result, found) then return result end
-  return add_regions(self, pass, count(self, pass, result, found))
+  count(self, pass, result, found)
+  add_callers(self, pass, result)
+  return add_regions(self, pass, result)
 end
 
 function Simulated:forget()

@@ -88,31 +88,33 @@ function Reader:count(said)
   local words, at = words_of(said), self.at
   at.at = position(at.at or 0, words[self.positions] or "0")
   self.lines[#self.lines + 1] = { file = at.file, object = at.object, fn = at.fn, line = at.at,
-    inclusive = self.is_call or nil,
+    inclusive = self.calls and true, calls = self.calls, called = self.calls and self.called,
     counts = counts_of(self.file.events, table.concat(words, " ", self.positions + 1)) }
-  self.is_call = false
+  self.calls = nil
 end
 
 function Reader:take(line)
   local key, said = line:match "^(%l%l)=(.*)$"
   if key and PATHS[key] then return self:set(key, said) end
-  if line:find "^calls=" then self.is_call = true
+  if line:find "^calls=" then self.calls = tonumber(line:match "^calls=(%d+)" or 0)
   elseif line:find "^c%l+=" then
     local other, name = line:match "^c(%l+)=(.*)$"
     local kind = PATHS[other == "fi" and "fl" or other]
-    if kind then named(self.names[kind], name) end
+    local known = kind and named(self.names[kind], name)
+    if kind == "fn" then self.called = known end
   elseif line:find "^[%d+*-]" then self:count(line) end
 end
 
 --- What each line of the source had, in the file's order. Of callgrind's files, costs of calls are marked `inclusive`:
 --- they are in the lines of the called function already.
 ---@param file pmclua.OutFile
----@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, counts: table<string, number> }[]
+---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, calls: integer?, called: string?,
+---  counts: table<string, number> }[] calls, called: of an inclusive one
 function M.lines(file)
   -- What a line of counts has beside them: one position or, with addresses, two.
   local positions = #words_of(file.text:match "\npositions:([^\n]*)" or "line")
   local reader = setmetatable({ file = file, lines = {}, names = { file = {}, object = {}, fn = {} },
-    positions = positions, at = {}, is_call = false }, Reader)
+    positions = positions, at = {} }, Reader)
   for line in file.text:gmatch "[^\n]+" do reader:take(line) end
   return reader.lines
 end

@@ -18,7 +18,7 @@ local function known(name) return name ~= UNKNOWN and name ~= "" and name or nil
 local function names_of(found)
   local is_go = found.file and found.file:find "%.go$"
   if is_go or not known(found.fn) then return found.fn, found.fn end
-  return spell(found.fn)
+  return spell((found.fn:gsub("@@.*$", "")))
 end
 
 local function line_for(lines, found)

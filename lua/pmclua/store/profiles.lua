@@ -18,7 +18,7 @@ local LARGEST = 2 ^ 53
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source", "program", "rest", "files", "file", "build_id", "functions", "fn", "full", "nameless", "count",
-  "samples", "at", "chains", "sources", "texts", "more" }
+  "samples", "at", "chains", "calls", "sources", "texts", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -98,6 +98,7 @@ local function put_profile(record, profile, buffer, written)
     if not entry.more then
       entry.rest = json.object(profile.rest or {})
       entry.chains = profile.chains and json.object(profile.chains)
+      entry.calls = profile.calls and json.object(profile.calls)
       put_sources(entry, profile, written)
     end
     buffer:put(json.encode(entry, { order = ORDER }), "\n")
@@ -263,6 +264,7 @@ function Pending:read(text)
   if self.open then return end
   profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
   profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
+  profile.calls = entry.calls and counts_by_name(take(entry, "calls", is_table), "calls")
   profile.sources = read_sources(entry, self.texts)
   check_sum(profile)
   self.list[#self.list + 1], from_files[profile] = profile, true

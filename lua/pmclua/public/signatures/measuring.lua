@@ -166,6 +166,7 @@ class ledger ledger
   total: ledger_row
   comparisons: integer -- lines that were tested together
   few: integer -- lines that were joined as others
+  grown?: table -- of where:callers() of two sides: which function makes the difference
   uncompared: table -- why functions with lines of some sources are one line each: a list of { why, sources }
   conclusion: table -- kind ("named", "spread", "none", "few", "one", "incomplete"), names (rows) and why
   > ledger = pmc.where("true", { event = "page-faults" }):ledger()
@@ -296,6 +297,10 @@ class where w
 where:ledger(by?: "function"|"inlined"|"line"|"inlined line") -> ledger
   What each function or line has of the total; by "inlined…" under the names of the functions that were inlined.
   > print(#w:ledger("line").lines)
+
+where:callers() -> ledger?
+  Functions with all that they call, by call chains: nil where none were taken. Its lines overlap, and do not add up.
+  > print(w:callers())
 
 where:row(name: name, by?: "function"|"inlined") -> ledger_row
   The row of a function, by its name, with parameters or without, the end of its path, or its label. By default one that

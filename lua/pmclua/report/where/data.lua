@@ -62,6 +62,19 @@ local function side_entry(cell, profiles)
     periods = lists.column(profiles, "period"), samples = samples_of(profiles) }
 end
 
+local function caller_row(row)
+  local entry = row_entry(row)
+  entry.own_a_values, entry.own_b_values = row.line.own.a, row.line.own.b
+  return entry
+end
+
+-- Functions with all that they call; null where no call chains were taken.
+local function callers_entry(callers)
+  if not callers then return json.null end
+  return { comparisons = callers.comparisons, conclusion = callers.conclusion.kind,
+    lines = lists.map(callers.lines, caller_row), grown = or_null(callers.grown) }
+end
+
 --- The ledger as one JSON object: report/README.md says what each key is.
 ---@param code pmclua.CodeResult
 ---@param by? pmclua.CodeBy
@@ -77,7 +90,7 @@ function M.json(code, by)
     conclusion = ledger.conclusion.kind, why = or_null(ledger.conclusion.why),
     named = lists.column(ledger.conclusion.names, "label"),
     lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),
-    total = row_entry(ledger.total) }, { order = ORDER }) .. "\n"
+    total = row_entry(ledger.total), callers = callers_entry(code:callers()) }, { order = ORDER }) .. "\n"
 end
 
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
@@ -110,6 +123,8 @@ function M.csv(code, by)
     put("code", ledger.lines)
     put("rest", ledger.rest)
     put("total", { ledger.total })
+    local callers = code:callers()
+    put("callers", callers and callers.lines or {})
   end)
 end
 

@@ -134,6 +134,7 @@ function M.render(code, options)
   local title = text.safe(("where: %s"):format(table.concat(shown.title, " · ")))
   local body = { "<h1>" .. escape(table.concat(shown.title, " · ")) .. "</h1>", html.notes(report.notes),
     buttons(orders), ledger_element(shown, ledger, orders, most), html.notes(shown.notes),
+    report.tables[2] and html.table(report.tables[2]) or "",
     "<h2>Source and instructions</h2>", functions(code, options.sources) }
   return html.page(title, table.concat(body, "\n"),
     STYLE:format(#shown.columns - 1) .. sort_style(#orders))

@@ -107,10 +107,27 @@ local function add_chains(list, code)
   local complete, whole = chains.complete(code.profiles)
   if not complete then return end
   local share = complete / math.max(1, whole)
-  local rest = share == 1 and ""
+  local rest = share > 0.995 and ""
     or ("; the rest is under %s: compile with -fno-omit-frame-pointer"):format(chains.UNKNOWN)
   list[#list + 1] = ("call chains (formats folded, speedscope): %s complete, from the start of program or "
     .. "thread%s"):format(text.percent(share), rest)
+end
+
+-- Which function makes the difference, and in which one of those that it calls the most of it is.
+local function add_grown(list, callers)
+  local found = callers and callers.grown
+  if not found then return end
+  local chain = text.safe(table.concat(found.names, " > "))
+  if found.maker == found.leaf then
+    list[#list + 1] = ("%s makes the difference: %s of it (%s)"):format(text.safe(found.maker),
+      text.percent(found.leaf_share), chain)
+    return
+  end
+  local calls = found.calls and (", %s calls instead of %s"):format(text.count(found.calls.b),
+    text.count(found.calls.a)) or ""
+  list[#list + 1] = ("%s makes the difference: with what it calls it has %s of it, %s has %s (%s%s)"):format(
+    text.safe(found.maker), text.percent(found.maker_share), text.safe(found.leaf),
+    text.percent(found.leaf_share), chain, calls)
 end
 
 --- On the whole: the conclusion last.
@@ -129,6 +146,7 @@ function M.of_code(code, ledger)
   lists.append(list, lists.map(code.result.remarks or {}, text.safe))
   local say = CONCLUSIONS[ledger.conclusion.kind]
   if say then list[#list + 1] = say(ledger.conclusion) end
+  add_grown(list, code:callers())
   return list
 end
 

@@ -3,6 +3,7 @@
 --
 -- Invariant: the rows of a table add up to its total; what is not shown is a row of its own.
 
+local mean = require "pmclua.stats.mean"
 local notes = require "pmclua.report.where.notes"
 local scales = require "pmclua.report.where.scale"
 local text = require "pmclua.base.text"
@@ -116,6 +117,32 @@ local function title_of(code, ledger)
     period_words(code) }
 end
 
+-- ---- functions with what they call -----------------------------------------------------------------------
+
+local ITSELF = { name = "itself", align = "right" }
+
+-- What a function itself takes of its row.
+local function own_of(row, scale)
+  local own = row.line.own
+  return row.b and scale:signed(mean.average(own.b) - mean.average(own.a)) or scale:value(mean.average(own.a))
+end
+
+-- Rows overlap: there is no sum of those that are not shown.
+local function callers_table(code, ledger, most)
+  local scale, rows = scales.of(ledger), {}
+  local columns = ledger.n_b and columns_of_two("function", scale) or columns_of_one("function", scale)
+  columns[#columns + 1] = ITSELF
+  for i = 1, math.min(most, #ledger.lines) do
+    local row = ledger.lines[i]
+    rows[i] = row.b and row_of_two(row, scale, ledger.unit) or row_of_one(row, scale)
+    rows[i][#columns] = own_of(row, scale)
+  end
+  local hidden = #ledger.lines - #rows
+  local title = { text.safe(code.event), "functions with all that they call" }
+  return { title = title, columns = columns, rows = rows,
+    notes = { hidden > 0 and ("%d more"):format(hidden) or nil } }
+end
+
 --- What is shown of a code ledger.
 ---@param code pmclua.CodeResult
 ---@param options { by?: pmclua.CodeBy, most?: integer }
@@ -128,7 +155,9 @@ function M.of(code, options)
   local columns = ledger.n_b and columns_of_two(what, scale) or columns_of_one(what, scale)
   local shown = { title = title_of(code, ledger), columns = columns,
     rows = rows_of(ledger, scale, options.most or MOST_ROWS), notes = notes.of_table(ledger) }
-  return { tables = { shown }, notes = notes.of_code(code, ledger) }
+  local callers = code:callers()
+  return { tables = { shown, callers and callers_table(code, callers, options.most or MOST_ROWS) },
+    notes = notes.of_code(code, ledger) }
 end
 
 return M

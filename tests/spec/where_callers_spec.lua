@@ -1,0 +1,198 @@
+-- What functions cost with all that they call, and which of them makes the difference between A and B.
+
+local callers = require "pmclua.ledger.callers"
+local dkjson = require "dkjson"
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local profiles = require "tests.support.profiles"
+local support = require "tests.support"
+
+-- Profiles of one side: chains and, where they were counted, calls; the code is of build `id`.
+local function side(id, chains, calls, texts)
+  local lines, own = {}, {}
+  for chain, count in pairs(chains) do
+    local leaf = chain:match "[^;]+$"
+    own[leaf] = (own[leaf] or 0) + count
+  end
+  for fn, count in pairs(own) do
+    local library = fn:find "^mem" and { file = "/lib/libc.so", build_id = "cc" }
+    lines[#lines + 1] = profiles.line(fn, count, library or { build_id = id, text = (texts or {})[fn] })
+  end
+  local list = {}
+  for i = 1, 12 do list[i] = profiles.profile(lines, { chains = chains, calls = calls }) end
+  return list
+end
+
+local function ledger(a, b) return callers.new { a = a, b = b, paired = true, exact = true } end
+
+local function grown(a, b) return ledger(a, b).grown end
+
+describe("a function with all that it calls", function()
+  it("has the counts of each chain that it is in, once, and its own beside", function()
+    local chains = { ["main;f"] = 5, ["main;f;g"] = 20, ["main;f;f;f;g"] = 3, ["main;h"] = 2 }
+    local rows = lists.by(ledger(side("aa", chains)).lines, "label")
+    local values = {}
+    for label, row in pairs(rows) do values[label] = { row.a, row.line.own.a[1] } end
+    assert.same({ main = { 30, 0 }, f = { 28, 5 }, g = { 23, 23 }, h = { 2, 2 } }, values)
+  end)
+
+  it("is judged with all others by the rule of all ledgers", function()
+    local found = ledger(side("aa", { ["main;f"] = 100, ["main;g"] = 50 }),
+      side("bb", { ["main;f"] = 130, ["main;g"] = 50 }))
+    local rows = lists.by(found.lines, "label")
+    assert.same({ "more", "more", "same", 3 },
+      { rows.main.verdict, rows.f.verdict, rows.g.verdict, found.comparisons })
+    assert.equal(0, #found.rest)
+  end)
+
+  it("is not there where a side has no call chains", function()
+    local bare = { profiles.profile { profiles.line("f", 3) } }
+    assert.is_nil(ledger(bare))
+    assert.is_nil(ledger(side("aa", { main = 3 }), bare))
+  end)
+end)
+
+describe("the function that makes the difference", function()
+  it("is the one whose callee the other side does not call", function()
+    local found = grown(side("aa", { ["main;run;step"] = 10 }),
+      side("bb", { ["main;run;step"] = 11, ["main;run;step;memcpy"] = 90, ["main;run;step;malloc"] = 9 }))
+    assert.same({ "step", "memcpy" }, { found.maker, found.leaf })
+    assert.same({ "main", "run", "step", "memcpy" }, found.names)
+    assert.equal(1, found.maker_share)
+    assert.equal(0.9, found.leaf_share)
+  end)
+
+  it("is the first that calls what it called before more often", function()
+    local function called(id, count, times)
+      local step = "main;run;step"
+      return side(id, { [step .. ";memcpy;memmove"] = count, main = 1 }, { ["main;run"] = 1, [step] = 5,
+        [step .. ";memcpy"] = times, [step .. ";memcpy;memmove"] = times })
+    end
+    local found = grown(called("aa", 10, 5), called("bb", 100, 50))
+    assert.same({ "step", "memmove", { a = 5, b = 50 } }, { found.maker, found.leaf, found.calls })
+  end)
+
+  it("is no code that both sides share, where nobody counted calls", function()
+    local found = grown(side("aa", { ["main;step;memcpy"] = 10, ["main;step"] = 1 }),
+      side("bb", { ["main;step;memcpy"] = 100, ["main;step"] = 1 }))
+    assert.same({ "step", "memcpy" }, { found.maker, found.leaf })
+  end)
+
+  it("is none whose source reads alike, but the one above it", function()
+    local texts = { help = "same" }
+    local found = grown(side("aa", { ["main;step;help"] = 10, ["main;step"] = 3 }, nil, texts),
+      side("bb", { ["main;step;help"] = 100, ["main;step"] = 3 }, nil, texts))
+    assert.same({ "step", "help" }, { found.maker, found.leaf })
+  end)
+
+  it("is the function itself where it calls nothing that differs", function()
+    local found = grown(side("aa", { ["main;step"] = 10 }), side("bb", { ["main;step"] = 100 }))
+    assert.same({ "step", "step" }, { found.maker, found.leaf })
+  end)
+
+  it("is followed by the largest of several callees that share it", function()
+    local found = grown(side("aa", { ["main;step"] = 10 }), side("bb", { ["main;step"] = 12,
+      ["main;step;free"] = 30, ["main;step;malloc"] = 4, ["main;step;malloc;grow"] = 40 }))
+    assert.same({ "step", "grow", "main>step>malloc>grow" },
+      { found.maker, found.leaf, table.concat(found.names, ">") })
+  end)
+
+  it("may be one that costs less", function()
+    local found = grown(side("aa", { ["main;step;memcpy"] = 90, ["main;step"] = 5 }),
+      side("bb", { ["main;step"] = 5 }))
+    assert.same({ "step", "memcpy", -90 }, { found.maker, found.leaf, found.difference })
+  end)
+
+  it("is nobody where the totals do not differ", function()
+    assert.is_nil(grown(side("aa", { ["main;f"] = 10 }), side("bb", { ["main;f"] = 10 })))
+  end)
+end)
+
+-- ---- a program -----------------------------------------------------------------------------------------
+
+local SOURCE = [[
+#include <stdlib.h>
+#include <string.h>
+static char from[8192], *volatile keep;
+volatile int size = 4096;
+__attribute__((noinline)) void step(int i)
+{
+    from[i & 4095]++;
+#ifdef COPIES
+    char *copy = malloc(size);
+    memcpy(copy, from, size);
+    keep = copy;
+    free(copy);
+#endif
+#ifdef FAULTS
+    char *page = aligned_alloc(4096, 4096);
+    page[0] = 1;
+    keep = page;
+#endif
+}
+__attribute__((noinline)) void again(int n)
+{
+    step(n);
+    if (n > 0)
+        again(n - 1);
+    keep = from;
+}
+__attribute__((noinline)) void run(void)
+{
+    for (int i = 0; i < 500; i++)
+        step(i);
+    again(20);
+}
+int main(void)
+{
+    run();
+    return 0;
+}
+]]
+
+local function built(...)
+  support.need(support.have "cc", "no C compiler")
+  local folder = support.folder()
+  local path = support.write(folder .. "/callers.c", SOURCE)
+  local name = ("%s/callers%s"):format(folder, table.concat({ ... }))
+  return support.build(name, "cc", "-g", "-O1", "-fno-omit-frame-pointer", ..., path)
+end
+
+describe("where -g", function()
+  it("names a planted caller of malloc and memcpy, by Valgrind's counts and calls", function()
+    support.need(support.have "valgrind", "no Valgrind")
+    local a, b = built("-DNONE"), built("-DCOPIES")
+    local found = pmc.where(a, b, { event = "valgrind::instructions", call_chains = true, repetitions = 2 })
+    local rows = lists.by(found:callers().lines, "label")
+    assert.same({ "more", "more" }, { rows.step.verdict, rows.malloc.verdict })
+    assert.is_true(rows.step.difference >= 0.99 * found:ledger().total.difference)
+    assert.is_true(rows.again.b < rows.run.b)
+    local shown = found:report {}:gsub("%s+", " ")
+    assert.matches("step makes the difference: with what it calls it has %S+ %% of it, %S+ has %S+ %% "
+      .. "%(main > run > step > [^)]*, %d+ calls instead of 0%)", shown)
+    local said = dkjson.decode(found:report { format = "json" }).callers
+    assert.same({ "step", "main" }, { said.grown.maker, said.grown.names[1] })
+    assert.equal(#rows.step.line.a, #said.lines[1].own_a_values)
+  end)
+
+  it("says of page faults who calls what faults, recursion once", function()
+    local a, b = built("-DNONE"), built("-DFAULTS")
+    local found = pmc.where(a, b, { event = "page-faults", call_chains = true, repetitions = 3 })
+    local rows = lists.by(found:callers().lines, "label")
+    assert.is_true(rows.step.difference >= 521 and rows.step.difference < 560)
+    assert.is_true(rows.again.difference >= 21 and rows.again.difference < 25)
+    assert.matches("step makes the difference", found:report {}, 1, true)
+  end)
+
+  it("has them of one command, too, in tables, JSON and CSV, and from a stored result", function()
+    local stored = support.folder() .. "/callers.jsonl"
+    local found = pmc.where(built("-DFAULTS"), { event = "page-faults", call_chains = true, store = stored })
+    for _, one in ipairs { found, pmc.load(stored):where() } do
+      local row = lists.find(one:callers().lines, function(line) return line.label == "run" end)
+      assert.is_true(row.a >= 521)
+      assert.matches("functions with all that they call", one:report {}, 1, true)
+      assert.matches("\ncallers,run,", one:report { format = "csv" }, 1, true)
+      assert.matches("functions with all that they call", one:report { format = "html" }, 1, true)
+    end
+  end)
+end)
