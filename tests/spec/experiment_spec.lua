@@ -97,6 +97,47 @@ describe("an experiment", function()
     assert.equal(2, result:cells()().page_faults.n)
   end)
 
+  it("ends where its own stop rule says so, asked after each block, or at the limit", function()
+    local looks = {}
+    local function ended_by(rule, repetitions)
+      return run { events = { "page-faults" }, workloads = { a = function() end, b = function() end },
+        stop = rule, repetitions = repetitions, warmup = 1, baseline = "a" }
+    end
+    local result = ended_by(function(so_far)
+      looks[#looks + 1] = so_far:cells()().page_faults.n
+      return #looks == 3
+    end)
+    assert.same({ 1, 2, 3 }, looks)
+    assert.equal("complete", result.status)
+    for cell in result:cells() do assert.equal(3, cell.page_faults.n) end
+    assert.matches("by the script's own rule after 3 repetitions", tostring(result), 1, true)
+    result = ended_by(function() end, 4)
+    assert.matches("stopped at the limit of 4 repetitions", tostring(result), 1, true)
+    assert.equal(4, result:cells()().page_faults.n)
+  end)
+
+  it("keeps what was measured where its own stop rule raises, as where a hook does", function()
+    local result = run { events = { "page-faults" }, workloads = { function() end }, warmup = 0,
+      stop = function(so_far)
+        if so_far:cells()().page_faults.n == 2 then error { code = "mine" } end
+      end }
+    assert.equal("failed", result.status)
+    assert.matches("stop failed: ", tostring(result.problem), 1, true)
+    assert.equal("mine", result.problem.value.code)
+    assert.equal(2, result:cells()().page_faults.n)
+  end)
+
+  it("refuses a stop rule that is neither a table nor a function, and levels that are not finite", function()
+    assert.matches('or a function, not "1%"', support.message_of(function()
+      pmc.experiment { workloads = { "true" }, stop = "1%" }
+    end), 1, true)
+    for _, level in ipairs { 0 / 0, 1 / 0, -1 / 0 } do
+      assert.matches("factor n: %-?%a+ is not a level", support.message_of(function()
+        pmc.experiment { workloads = { "true" }, factors = { n = { 1, level } } }
+      end))
+    end
+  end)
+
   it("says of a failure which levels it had, and shows no table where nothing was measured", function()
     local result = run { events = { "page-faults" }, repetitions = 1, factors = { { "n", { 3 } } },
       workloads = { pmc.command { "exit {n}", shell = true, name = "it" } } }
@@ -286,7 +327,7 @@ describe("an experiment", function()
       message_of(kernel, "pages", { threads = 1.5 }))
   end)
 
-  it("refuses a call whose buffer is as long as no factor says, or whose text is to be a number", function()
+  it("refuses a call whose buffer no factor sizes, or whose argument its parameter cannot hold", function()
     support.need(support.have "cc", "no C compiler")
     local function refusal(args)
       local result = { pcall(pmc.measure, pmc.call { headers = { "<string.h>" }, args = args,
@@ -296,6 +337,9 @@ describe("an experiment", function()
     end
     assert.matches("there is no factor 'm'", refusal { pmc.buffer { "char", count = "m" }, 4 })
     assert.matches("does not compile.*pointer", refusal { "text", "4" })
+    assert.matches("changes value from [^%w]+1.5", refusal { "text", 1.5 })
+    assert.matches("changes value from [^%w]+1", refusal { "text", -1 })
+    assert.matches("changes value from [^%w]+300", refusal { pmc.buffer { "char", count = 1, fill = 300 } })
   end)
 
   it("calls any C function by its declaration, with buffers", function()

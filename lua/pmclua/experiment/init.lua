@@ -145,15 +145,18 @@ local function take_stored(stored, declaration, into)
   return done
 end
 
---- The adaptive rule: when enough blocks were run. nil: the declaration's repetitions decide. What a stored
+--- The adaptive rule, or the script's own: when enough blocks were run. nil: the declaration's repetitions decide. What a stored
 --- run went beyond is not looked at again: with what came later, that would be another look.
-local function stop_rule(declaration, into)
+local function stop_rule(declaration, into, ask)
   local rule = declaration.stop
   if not rule then return nil end
   local stop, stopping = require "pmclua.verdict.stop", require "pmclua.result.stopping"
   local started = core.now_ns()
   return function(blocks)
     if blocks == 0 or into.done and blocks < into.done.last then return false end
+    if rule.own then
+      return blocks >= stop.most(rule) or ask(rule.own, into.result) and true or false
+    end
     local state = { n = blocks, seconds = (core.now_ns() - started) / 1e9, summaries = {}, verdicts = {} }
     if stop.is_look(rule, blocks) then
       state.summaries, state.verdicts = stopping.state(into.result, stop.look_level(rule))
@@ -259,10 +262,11 @@ local function run_plan(declaration, plan, session, into, options)
     end
     if declaration.target then require("pmclua.counting.target.watch").look() end
   end
-  local run = require("pmclua.experiment.run").new(declaration, plan, {
+  local run
+  run = require("pmclua.experiment.run").new(declaration, plan, {
     session = session, take = recorder(into), each = options.each,
     progress = progress, done = into.done, flush = function() into.file:flush() end,
-    enough = stop_rule(declaration, into),
+    enough = stop_rule(declaration, into, function(...) return run:ask("stop", ...) end),
     deciding = function()
       return require("pmclua.experiment.deciding").new(declaration, into.result, options.gate_with)
     end,
@@ -356,6 +360,7 @@ local function run_workloads(workloads, options, defaults)
   local spec, of_run = { name = "measure", workloads = workloads }, { store = false }
   local options_of_runs = require("pmclua.public.call").record("run_options", "measuring")
   for key, value in pairs(defaults) do spec[key] = value end
+  if options.stop then spec.repetitions = nil end          -- of a rule: the most, where it is said
   for key, value in pairs(options) do
     if options_of_runs.fields[key] then of_run[key] = value else spec[key] = lists.deep_copy(value) end
   end

@@ -62,6 +62,8 @@ local function check_factor(name, levels, wrong)
     local kind = type(level)
     if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
       wrong("factor %s: a level cannot be a %s; use numbers, strings or booleans", tostring(name), kind)
+    elseif kind == "number" and (level ~= level or math.abs(level) == math.huge) then
+      wrong("factor %s: %s is not a level; use finite numbers", tostring(name), tostring(level))
     end
     if seen[tostring(level)] then
       wrong("factor %s has the level %s twice", tostring(name), tostring(level))
@@ -281,10 +283,16 @@ end
 
 local STOP = { interval = true, repetitions = true, time = true }
 
---- { interval = ratio, repetitions = n, seconds = s }, at least one of them.
-function check.stop(value, wrong)
+--- { interval = ratio, repetitions = n, seconds = s }, at least one of them; { own = function } of a function, which
+--- the declaration's repetitions limit.
+function check.stop(value, wrong, _, experiment)
+  if type(value) == "function" then
+    local most = experiment and experiment.repetitions
+    return { own = value, repetitions = type(most) == "number" and most or nil }
+  end
   if type(value) ~= "table" or next(value) == nil then
-    wrong 'stop must be a map such as { interval = "0.5%%", repetitions = 200, time = "5min" }'
+    wrong('stop must be a table such as { interval = "0.5%%", repetitions = 200, time = "5min" } '
+      .. "or a function, not %s", require("pmclua.public.types").shown(value))
     return nil
   end
   for key in pairs(value) do

@@ -199,6 +199,15 @@ local function plain_event(event)
     part_of = event.part_of, grain_ns = event.grain_ns }
 end
 
+-- A function is not stored, only that there was one.
+local function stored_rule(rule)
+  return rule and rule.own and { own = true, repetitions = rule.repetitions } or rule
+end
+
+local function level_of(rule)
+  return rule and not rule.own and require("pmclua.verdict.stop").look_level(rule) or nil
+end
+
 -- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
 local function with_later(header, declaration, plan)
   return lazy.later(header, {
@@ -235,8 +244,8 @@ function M.header(declaration, plan)
     per = declaration.per and { [declaration.per.name] = declaration.per.formula },
     iterations = declaration.iterations, reject_if = declaration.reject_if and declaration.reject_if.formula,
     expect = declaration.expect and lists.column(declaration.expect, "formula"),
-    gate = declaration.gate and lists.column(declaration.gate, "formula"), stop = declaration.stop,
-    level = declaration.stop and require("pmclua.verdict.stop").look_level(declaration.stop) or nil,
+    gate = declaration.gate and lists.column(declaration.gate, "formula"),
+    stop = stored_rule(declaration.stop), level = level_of(declaration.stop),
     baseline = declaration.baseline, against = declaration.against,
     primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,

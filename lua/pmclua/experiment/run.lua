@@ -96,14 +96,16 @@ local function fail(self, problem)
   error(FAILED, 0)
 end
 
--- Calls a function of the script. What it raises ends the run.
+-- Calls a function of the script: what it returns first. What it raises ends the run.
 local function call(self, what, fn, ...)
   local ok, caught = core.call_script(fn, ...)
-  if ok then return end
+  if ok then return caught end
   if raised.field(caught.value, "quiet") then error(caught.value, 0) end       -- it ends the script
   if raised.field(caught.value, "code") == "EINTR" then error(INTERRUPTED, 0) end
   fail(self, raised.problem(caught, { code = "EHOOK", operation = what, before = what .. " failed: " }))
 end
+
+Run.ask = call
 
 local function run_hook(self, hook, cell, what)
   if not hook then return end

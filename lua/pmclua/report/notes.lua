@@ -162,6 +162,7 @@ end
 local STOPPED = {
   decided = "stopped after %s", narrow = "stopped after %s",
   repetitions = "stopped at the limit of %s",
+  own = "stopped by the script's own rule after %s",
   time = "stopped after %s, at the limit of %s",
 }
 
@@ -174,7 +175,8 @@ local function stopping(result)
   local reached = rule.interval and (compares and "decided, or as narrow as asked" or "as narrow as asked")
     or compares and "decided"
   local all, missed = compares and "all comparisons" or "all intervals", ""
-  if why == "decided" or why == "narrow" then missed = (": %s are %s"):format(all, reached)
+  if why == "own" then missed = ": what it looked at holds at no level"
+  elseif why == "decided" or why == "narrow" then missed = (": %s are %s"):format(all, reached)
   elseif reached then missed = (", before %s were %s"):format(all, reached) end
   return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
 end

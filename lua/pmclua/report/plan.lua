@@ -83,8 +83,9 @@ end
 local function add_stop(lines, declaration)
   local rule, limits = declaration.stop, {}
   if not rule then return end
+  if rule.own then limits[1] = "when the script's own rule says so" end
   local narrow = rule.interval and text.percent(rule.interval) .. " wide"
-  if declaration.baseline then
+  if declaration.baseline and not rule.own then
     limits[1] = "when all comparisons are decided" .. (narrow and ", or their intervals " .. narrow or "")
   elseif narrow then
     limits[1] = "when all intervals are " .. narrow

@@ -34,13 +34,14 @@ end
 
 --- Why a run ended that had a stop rule. No clock is asked: what no other limit explains was the time.
 ---@param result pmclua.Result
----@return "repetitions"|"time"|"narrow"|"decided"|nil why nil where there was no rule, or where it did not
+---@return "repetitions"|"time"|"narrow"|"decided"|"own"|nil why nil where there was no rule, or where it did not
 ---  end the run
 ---@return integer? repetitions
 function M.why(result)
   local rule = result.header.stop
   if not rule or not result.header.primary or ending.of(result) ~= "complete" then return nil end
   local n = blocks_of(result)
+  if rule.own then return stop.stop(rule, { n = n, is_enough = true }), n end
   local summaries, verdicts = M.state(result, stop.look_level(rule))
   local state = { n = n, seconds = 0, summaries = summaries, verdicts = verdicts }
   return stop.stop(rule, state) or rule.seconds and "time" or nil, n

@@ -94,7 +94,7 @@ M.header = {
   overhead = list_of(overhead),
   simulation = map_of(either(text, number)),
   regions = members_of { kind = text, entries = flag },
-  stop = members_of { interval = share, repetitions = count, seconds = number },
+  stop = members_of { own = flag, interval = share, repetitions = count, seconds = number },
 }
 
 M.event = {

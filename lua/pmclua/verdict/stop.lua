@@ -4,7 +4,7 @@
 -- Each look at a growing sample is another chance to see a difference that is not there (looking every
 -- five pairs at 95 % finds one in 22 of 100 experiments on equal programs), so one looks at few sizes,
 -- known beforehand, and each look is taken at 1 - α/looks (Bonferroni). Verdicts after a stop rule are
--- drawn at that level too.
+-- drawn at that level too. A script's own rule looks after each block at what it likes: no level holds for that.
 
 local distribution = require("pmclua.base.lazy").module "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
@@ -19,12 +19,14 @@ local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; rat
 ---  compared
 ---@field repetitions? integer at most; default 1000
 ---@field seconds? number at most
+---@field own? function|true of the script, asked after each block; true: it is another process's
 
 ---@class pmclua.StopState
 ---@field n integer finished blocks
 ---@field seconds number since the start
 ---@field summaries pmclua.Interval[] of the primary quantity, one for each cell
 ---@field verdicts pmclua.Verdict[] of the primary quantity, one for each cell but the baseline
+---@field is_enough? boolean what a script's own rule says
 
 --- The most blocks that a rule allows.
 ---@param rule pmclua.StopRule
@@ -81,9 +83,10 @@ end
 --- at `look_level`) only at a look.
 ---@param rule pmclua.StopRule
 ---@param state pmclua.StopState
----@return "repetitions"|"time"|"narrow"|"decided"|nil why
+---@return "repetitions"|"time"|"narrow"|"decided"|"own"|nil why
 function M.stop(rule, state)
   if state.n >= M.most(rule) then return "repetitions" end
+  if rule.own then return state.is_enough and "own" or nil end
   if rule.seconds and state.seconds >= rule.seconds then return "time" end
   if not M.is_look(rule, state.n) then return nil end
   local compares = #state.verdicts > 0            -- then it is the ratios that are to be known

@@ -97,6 +97,12 @@ local function shown(value)
   return ("%s[%s] of %s"):format(value.type, value.count, value.fill)
 end
 
+-- C for an element: a number as it is, for the compiler says what the type cannot hold.
+local function filling(buffer)
+  local fill = FILLS[buffer.fill]
+  return fill and ("(%s)(%s)"):format(buffer.type, fill) or argument(buffer.fill)
+end
+
 local MISSING = [[
     if (!pmclua_str(params, "%s", 0)) return pmclua_fail(params, "pmc.buffer: there is no factor '%s'");
 ]]
@@ -114,9 +120,8 @@ local function buffer_code(buffers)
     if (!s->buffer[%d]) return pmclua_fail(params, "no memory for a buffer");
 ]]):format(slot, count, slot, slot, slot, buffer.type, slot)
     fills[i] = ([[
-    if (%s) for (uint64_t i = 0, n = s->count[%d]; i < n; i++) ((%s *)s->buffer[%d])[i] = (%s)(%s);
-]]):format(buffer.fresh and "1" or "all", slot, buffer.type, slot, buffer.type,
-      FILLS[buffer.fill] or ("%.17g"):format(buffer.fill))
+    if (%s) for (uint64_t i = 0, n = s->count[%d]; i < n; i++) ((%s *)s->buffer[%d])[i] = %s;
+]]):format(buffer.fresh and "1" or "all", slot, buffer.type, slot, filling(buffer))
   end
   return table.concat(allocations), table.concat(fills)
 end
@@ -125,6 +130,15 @@ local function library_text(library)
   if not library then return "NULL" end
   local path = library:find("/", 1, true) and paths.from(paths.script_folder or ".", library) or library
   return quoted(path)
+end
+
+-- What the compiler refuses rather than convert: a string for a number, a number that its parameter cannot hold. Few
+-- fractions are exact as a float: where there is one, fractions are not looked at.
+local function conversions_of(declaration, buffers)
+  local kinds = { "int-conversion", "overflow", "sign-conversion" }
+  local types = declaration .. " " .. table.concat(lists.column(buffers, "type"), " ")
+  if not types:find "%f[%w_]float%f[^%w_]" then kinds[#kinds + 1] = "float-conversion" end
+  return lists.map(kinds, function(kind) return "-Werror=" .. kind end)
 end
 
 --- A kernel that calls a C function once an iteration.
@@ -149,8 +163,7 @@ function call.new(spec)
     statement = is_void and invocation .. ";"
       or ("__auto_type result = %s; pmclua_keep(result);"):format(invocation),
   })
-  -- A string passed for a number is an error even if the compiler only warns.
-  local cflags = { "-Werror=int-conversion", unpack(shellwords.list(spec.cflags)) }
+  local cflags = lists.joined { conversions_of(declaration, buffers), shellwords.list(spec.cflags) }
   local made = kernel.new { name = spec.name or symbol, code = code, symbol = "call",
     cflags = cflags, libs = { "-ldl" }, threads = spec.threads, cpus = spec.cpus }
   made.arguments = table.concat(lists.map(spec.args or {}, shown), ", ")

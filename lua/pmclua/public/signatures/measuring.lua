@@ -46,7 +46,7 @@ record experiment_keys
   read?: "auto"|"syscall"|"user"|"toggle" -- how kernels are counted
   margin?: share|table -- "1%", or { "1%", instructions = "0.1%" }: the largest difference that counts as the same
   stop?: table|function -- { interval = "0.5%", repetitions = 200, time = "5min" }; or
-    function(result): true ends the run
+    function(result), asked after each repetition of all cells: true ends the run
   reject_if?: string -- a condition on the counts of a repetition: where it holds, it is repeated, at most 20 times
   expect?: condition|condition[] -- predictions: "cycles == 3 +- 2%"; exit 3 where one fails
   gate?: condition|condition[] -- limits: "instructions <= +1%", "page_faults <= 5000"
