@@ -481,6 +481,13 @@ int pmclua_make_fifo(const char *path);
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
 /* Whether user `uid` could have opened this file where it is now, by modes alone and in no group: 1, 0; -errno. */
 int pmclua_is_open_to(int fd, uint32_t uid);
+/* Starts argv[0] with an empty input; its output, and its errors where asked, can be read of the descriptor. -errno. */
+int pmclua_program_start(const char *const *argv, int32_t with_errors, int32_t *pid);
+/* Waits until there is something to read, or its end: 0; -ETIMEDOUT; -EINTR: by an interrupt. */
+int pmclua_program_wait(int fd, uint64_t limit_ns);
+/* Waits for its end, and kills it and what it has started after that time: 0; -ETIMEDOUT; -ECHILD: this process is told
+ * of no child's end. *status as of waitpid(2). */
+int pmclua_program_end(int32_t pid, uint64_t limit_ns, int32_t *status);
 /* What can be read now: bytes; 0: nothing; -errno. */
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Writes all of it at the descriptor's place: 0; -errno. */

@@ -98,6 +98,16 @@ cat "%s"
     assert.equal(1, #perf.cached())
   end)
 
+  it("that writes for ever is ended, which is said, and is not asked again soon", function()
+    local perf = played()
+    support.write(perf.path, "#!/bin/sh\necho x >>\"$0.calls\"\nexec yes\n")
+    for _, why in ipairs { "perf wrote more than 64 MB, and was ended", "asked again after ten minutes" } do
+      local result = perf.encode "toy_loads.all"
+      assert.is_truthy(result.err:find(why, 1, true), result.err)
+      assert.equal("x\n", support.read(perf.path .. ".calls"))
+    end
+  end)
+
   it("that says nothing costs its events, not the others", function()
     local perf = played "/dev/null"
     assert.equal("0x0", config_of(perf.encode "cycles"))

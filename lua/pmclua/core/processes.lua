@@ -47,6 +47,48 @@ end
 ---@param count integer
 function M.give_back_descriptors(count) C.pmclua_descriptors_give_back(count) end
 
+-- ---- programs that pmclua chooses -------------------------------------------------------------------------
+
+-- What comes of a descriptor until its end: pieces, and the errno's name of what cut them short.
+local function read_within(fd, seconds, most)
+  local pieces, bytes, limit = {}, 0, core.now_ns() + seconds * 1e9
+  local buffer = ffi.new "char[65536]"
+  while true do
+    local result = C.pmclua_program_wait(fd, math.max(0, limit - core.now_ns()))
+    if result == 0 then result = tonumber(C.pmclua_read_some(fd, buffer, 65536)) end
+    if result < 0 then return pieces, core.errno_name(-result) end
+    if result == 0 then return pieces end
+    pieces[#pieces + 1], bytes = ffi.string(buffer, result), bytes + result
+    if bytes > most then return pieces, "EFBIG" end
+  end
+end
+
+local function status_of(word)
+  local signal = word % 128
+  return signal == 0 and math.floor(word / 256) % 256 or 128 + signal
+end
+
+--- Runs a program without input until it ends, has written too much or takes too long, or an interrupt comes. When this
+--- returns it has ended, with all that it started.
+---@param argv string[] the first is a path
+---@param limits { seconds: number, bytes: integer, errors?: boolean } errors: what it writes on standard error, too
+---@return string? text nil: it could not be started
+---@return string? code the errno's name of that, or of what cut it short: ETIMEDOUT, EFBIG, EINTR
+---@return integer? status as a shell has it; nil: it was not told
+function M.run_program(argv, limits)
+  local words, pid, status = ffi.new("const char *[?]", #argv + 1), ffi.new "int32_t[1]", ffi.new "int32_t[1]"
+  for i, word in ipairs(argv) do words[i - 1] = word end
+  local fd = C.pmclua_program_start(words, limits.errors and 1 or 0, pid)
+  if fd < 0 then return nil, core.errno_name(-fd) end
+  local start = core.now_ns()
+  local pieces, code = read_within(fd, limits.seconds, limits.bytes)
+  C.pmclua_close(fd)
+  local left = code and 0 or math.max(0, start + limits.seconds * 1e9 - core.now_ns())
+  local ended = C.pmclua_program_end(pid[0], left, status)
+  code = code or ended == -110 and "ETIMEDOUT" or nil
+  return table.concat(pieces), code, ended == 0 and status_of(status[0]) or nil
+end
+
 -- ---- other processes ----------------------------------------------------------------------------------
 
 --- An open folder, whose descriptor stands for it; nil and why.

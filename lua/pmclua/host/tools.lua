@@ -71,25 +71,45 @@ function M.changes()
   return changes
 end
 
--- A word for sh(1).
-local function quoted(word) return "'" .. word:gsub("'", [['\'']]) .. "'" end
+-- The words that run a program in the environment of `M.changes`.
+local function in_environment(path, arguments)
+  local changes, words = M.changes(), {}
+  if next(changes) then
+    words[1] = M.find "env" or "/usr/bin/env"
+    for name, value in pairs(changes) do
+      if not value then lists.append(words, { "-u", name }) end
+    end
+    for name, value in pairs(changes) do
+      if value then words[#words + 1] = name .. "=" .. value end
+    end
+  end
+  return lists.joined { words, { path }, arguments }
+end
 
---- Runs a program without input; what it writes.
+local WHY = { ETIMEDOUT = "did not end in %g s, and was ended",
+  EFBIG = "wrote more than %g MB, and was ended", EINTR = "was interrupted" }
+
+---@class pmclua.ToolLimits
+---@field seconds? number 10 by default
+---@field megabytes? number 16 by default
+---@field errors? boolean what it writes on standard error, too
+
+--- Runs a program without input; what it writes, within a limit of time and bytes.
 ---@param path string
 ---@param arguments string[]
----@param errors? boolean what it writes on standard error, too
----@return string
-function M.read(path, arguments, errors)
-  local parts = {}
-  for name, value in pairs(M.changes()) do
-    parts[#parts + 1] = value and ("export %s=%s;"):format(name, quoted(value)) or ("unset %s;"):format(name)
-  end
-  parts[#parts + 1] = "exec " .. quoted(path)
-  lists.append(parts, lists.map(arguments, quoted))
-  local pipe = io.popen(table.concat(parts, " ") .. (errors and " 2>&1" or " 2>/dev/null") .. " </dev/null")
-  local said = pipe and pipe:read "*a" or ""
-  if pipe then pipe:close() end
-  return said
+---@param limits? pmclua.ToolLimits
+---@return string text what there is of it
+---@return string? trouble why it is not all: "PATH did not end in 10 s, …"
+---@return integer? status as a shell has it; nil: it is not known
+function M.read(path, arguments, limits)
+  limits = limits or {}
+  local seconds, megabytes = limits.seconds or 10, limits.megabytes or 16
+  local run = require("pmclua.core.processes").run_program
+  local said, code, status = run(in_environment(path, arguments),
+    { seconds = seconds, bytes = megabytes * 2 ^ 20, errors = limits.errors })
+  if not code then return said, nil, status end
+  local why = (WHY[code] or "could not be run: " .. code):format(code == "EFBIG" and megabytes or seconds)
+  return said or "", ("%s %s"):format(path, why), status
 end
 
 return M

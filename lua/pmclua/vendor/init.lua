@@ -134,7 +134,8 @@ local function read_perf(path, root, identifier, collections)
   local source = ("perf (%s) for %s"):format(path, named_cpu(identifier))
   local collection = require("pmclua.vendor.collect").new(source)
   require("pmclua.vendor.perf").read(path, root, collection)
-  if #collection.events == 0 and #collection.metrics == 0 and #collections == 0 then
+  local is_empty = #collection.events == 0 and #collection.metrics == 0 and not collection.is_late
+  if is_empty and #collections == 0 then
     collection:problem("%s lists no vendor's events for %s", path, named_cpu(identifier))
   end
   collections[#collections + 1] = collection

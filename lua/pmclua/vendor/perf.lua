@@ -2,37 +2,45 @@
 --
 -- PERF_CPUID and SYSFS_PATH make perf answer for another CPU and machine; nothing is counted.
 
+local cache = require "pmclua.vendor.cache"
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local tools = require "pmclua.host.tools"
 
 local M = {}
 
-local LONGEST = "20"              -- seconds that perf may take
+local LIMITS = { seconds = 15, megabytes = 64 }       -- of one answer: the largest known has 9 MB
 
 --- perf's file, and what changes when it is another; nil where none is installed, and what could not be looked at.
 ---@return string? path
 ---@return string? signature_or_unseen
 function M.find()
   local path, unseen = tools.find "perf"
-  return path, path and require("pmclua.core").signature(path) or unseen
+  return path, path and core.signature(path) or unseen
 end
 
--- Where perf crashes (below), no core file is left in the working directory. Its exit status comes last, so that an
--- answer without one is seen to be cut.
-local AS_SHELL = 'ulimit -c 0; "$@"; printf "\\nexit %d\\n" $?'
+-- Where perf crashes (below), no core file is left in the working directory.
+local AS_SHELL = 'ulimit -c 0; exec "$@"'
 local USAGE = 129                 -- with which perf refuses an option
 
--- What perf says, whether it came to its end, and whether its time did.
+-- What perf says; whether it came to its end; and why it never will.
 local function run_once(path, root, arguments, errors)
-  local timeout = tools.find "timeout"
-  local words = { "SYSFS_PATH=" .. root, "PAGER=cat" }
-  if timeout then words[#words + 1], words[#words + 2] = timeout, LONGEST end
-  local limited = { "/bin/sh", "-c", AS_SHELL, "sh", path }
-  for _, word in ipairs(limited) do words[#words + 1] = word end
-  for _, word in ipairs(arguments) do words[#words + 1] = word end
-  local text = tools.read(tools.find "env" or "/usr/bin/env", words, errors)
-  local said, status = text:match "^(.*)\nexit (%d+)\n$"
-  status = tonumber(status)
-  return said or text, status ~= nil and (status < 128 or status == USAGE), status == nil
+  local env = tools.find "env" or "/usr/bin/env"
+  local words = lists.joined {
+    { "-c", AS_SHELL, "sh", env, "SYSFS_PATH=" .. root, "PAGER=cat", path }, arguments }
+  local said, trouble, status = tools.read("/bin/sh", words,
+    { seconds = LIMITS.seconds, megabytes = LIMITS.megabytes, errors = errors })
+  local is_whole = not trouble and (status == nil or status < 128 or status == USAGE)
+  return said, is_whole, trouble and trouble:gsub("^/bin/sh", function() return path end)
+end
+
+local PATIENCE_S = 600            -- until a perf that was ended is asked again
+
+local function key_of(path) return "ended " .. path .. " " .. (core.signature(path) or "") end
+
+local function was_ended(path)
+  local ended_s = tonumber(cache.load(key_of(path)))
+  return ended_s ~= nil and math.abs(os.time() - ended_s) < PATIENCE_S
 end
 
 local TRIES = 4
@@ -43,14 +51,20 @@ local function cut(collection, path, said)
   collection:cut(said == "" and SILENT or CRASHED, path)
 end
 
--- What perf says, and whether it came to its end: perf 6.1 aborts in one list of thirty, anywhere in it.
-local function run(path, root, arguments, errors)
+-- What perf says, and whether it came to its end: perf 6.1 aborts in one list of thirty, anywhere in it. One that takes
+-- too long or says too much is asked nothing else.
+local function run(path, root, arguments, collection, errors)
   local longest = ""
-  for _ = 1, TRIES do
-    local said, is_whole, is_late = run_once(path, root, arguments, errors)
+  for _ = 1, collection.is_late and 0 or TRIES do
+    local said, is_whole, trouble = run_once(path, root, arguments, errors)
     if is_whole then return said, true end
     if #said > #longest then longest = said end
-    if is_late or said == "" then break end       -- it will not do better another time
+    if trouble then
+      collection.is_late = true
+      cache.keep(key_of(path), tostring(os.time()))
+      collection:cut("%s: its events are missing", trouble)
+    end
+    if trouble or said == "" then break end       -- it will not do better another time
   end
   return longest, false
 end
@@ -77,7 +91,7 @@ end
 local MOST = 200                  -- names in one question
 
 local function is_absent(path)
-  local found, code = require("pmclua.core").signature(path)
+  local found, code = core.signature(path)
   return not found and code == "ENOENT"
 end
 
@@ -96,7 +110,8 @@ end
 -- perf says an event's code when it is to record it; it does not record.
 local function read_unsaid(path, root, names, collection)
   if #names == 0 then return end
-  local said = run(path, root, { "record", "--dry-run", "-v", "-e", table.concat(names, ","), "true" }, true)
+  local words = { "record", "--dry-run", "-v", "-e", table.concat(names, ","), "true" }
+  local said = run(path, root, words, collection, true)
   for name, pmu, terms in said:gmatch "\n(%S+) %-> ([^/\n]+)/([^/\n]*)/" do
     collection:event { name = name, pmu = pmu, terms = terms }
   end
@@ -104,11 +119,11 @@ end
 
 local function read_text(path, root, collection)
   local read = require("pmclua.vendor.perf_text").read
-  local text, is_whole = run(path, root, { "list", "--details" })
+  local text, is_whole = run(path, root, { "list", "--details" }, collection)
   if not is_whole and not collection.is_cut then cut(collection, path, text) end
   read(text, collection:takers())
   -- Apart, because perf 6.1 always crashes on it where a CPU is hybrid; the end of what it wrote is then missing.
-  read(run(path, root, { "list", "--details", "--deprecated" }), deprecated_takers(collection))
+  read(run(path, root, { "list", "--details", "--deprecated" }, collection), deprecated_takers(collection))
   read_unsaid(path, root, unsaid(text, root), collection)
 end
 
@@ -117,7 +132,13 @@ end
 ---@param root string of sysfs
 ---@param collection pmclua.vendor.Collection
 function M.read(path, root, collection)
-  local json, is_whole = run(path, root, { "list", "--details", "--json" })
+  if was_ended(path) then
+    collection.is_late = true
+    return collection:cut("%s took too long or wrote too much, and is asked again after ten minutes: "
+      .. "its events are missing", path)
+  end
+  local json, is_whole = run(path, root, { "list", "--details", "--json" }, collection)
+  if collection.is_late then return end
   if not is_whole then cut(collection, path, json) end
   if json:find "^%s*%[" then read_json(json, collection) else read_text(path, root, collection) end
   if #collection.events == 0 and #collection.metrics == 0 then return end

@@ -256,8 +256,13 @@ function M.need_program()
     "apt-get install gnuplot-nox, or its like")
 end
 
+local LIMITS = { seconds = 300, errors = true }
+
 -- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
-local function run(program, script) return tool.read(program, { "-d", script }, true) end
+local function run(program, script)
+  local said, trouble = tool.read(program, { "-d", script }, LIMITS)
+  return trouble and trouble .. "\n" .. said or said
+end
 
 -- What a character terminal draws the lines of its first, second, … series with.
 local PENS = "*#$%@&="
