@@ -38,7 +38,7 @@ M.WAYS = {
   fopen = "EACCES EMFILE ENOENT ENOMEM", freopen = "EACCES EMFILE",
   fread = "EIO ZERO SHORT", fgets = "EIO ZERO",
   fwrite = "EIO ENOSPC SHORT", fflush = "EIO ENOSPC", fseeko = "EIO",
-  fclose = "EIO ENOSPC", popen = "EMFILE ENOMEM",
+  fclose = "EIO ENOSPC",
   -- memory
   dlopen = "ENOMEM", mmap = "ENOMEM EAGAIN", munmap = "ENOMEM", mprotect = "ENOMEM",
   madvise = "EINVAL", malloc = "ENOMEM", calloc = "ENOMEM", realloc = "ENOMEM",
@@ -66,7 +66,8 @@ M.WAYS = {
 M.LEFT = {
   -- They allocate by malloc, which is made to fail.
   asprintf = "malloc", strdup = "malloc", strndup = "malloc", vasprintf = "malloc",
-  posix_spawn_file_actions_adddup2 = "malloc", posix_spawn_file_actions_init = "malloc",
+  posix_spawn_file_actions_adddup2 = "malloc", posix_spawn_file_actions_addopen = "malloc",
+  posix_spawn_file_actions_init = "malloc",
   posix_spawnattr_init = "malloc", pthread_attr_init = "malloc", pthread_attr_setaffinity_np = "malloc",
   setenv = "malloc",
   qsort = "malloc: without it sorts in place",
@@ -83,7 +84,8 @@ M.LEFT = {
   sigprocmask = "fails for a wrong argument alone", pthread_sigmask = "fails for a wrong argument alone",
   pthread_join = "fails for a wrong argument alone", pthread_once = "fails for a wrong argument alone",
   unsetenv = "fails for a wrong argument alone",
-  setvbuf = "a stream that stays as it was", closedir = "gives back", pclose = "the status of what is read",
+  setvbuf = "a stream that stays as it was", closedir = "gives back",
+  popen = "LuaJIT's, for scripts: pmclua has none", pclose = "as popen",
   fileno = "fails for a wrong argument alone", dirfd = "fails for a wrong argument alone",
   ftello64 = "a position that fseeko has found", getc = "reads what fread and fgets read: fails as they do",
   localtime_r = "without its file the time zone is UTC", mktime = "without its file the time zone is UTC",

@@ -47,7 +47,7 @@
     X(lseek) X(ftruncate) X(flock) X(fstat) X(stat) X(lstat) X(access) X(rename) X(remove) X(mkdir) \
     X(mkostemp) X(mkdtemp) X(openat) X(unlinkat) X(statvfs) X(mkfifo) \
     X(realpath) X(opendir) X(readdir) X(fopen) X(freopen) X(fread) X(fgets) X(fwrite) \
-    X(fflush) X(fseeko) X(fclose) X(popen) X(dlopen) \
+    X(fflush) X(fseeko) X(fclose) X(dlopen) \
     X(mmap) X(munmap) X(mprotect) X(madvise) X(malloc) X(calloc) X(realloc) \
     X(pipe2) X(fcntl) X(eventfd) X(socketpair) X(send) X(recv) X(shutdown) X(poll) X(ppoll) \
     X(epoll_create1) X(epoll_ctl) X(epoll_wait) \
@@ -225,7 +225,6 @@ POINTS(void *, dlopen, (const char *path, int flags), (path, flags), NULL)
 POINTS(FILE *, fopen, (const char *path, const char *how), (path, how), NULL)
 POINTS_AS(fopen, FILE *, fopen64, (const char *path, const char *how), (path, how), NULL)
 POINTS(FILE *, freopen, (const char *path, const char *how, FILE *file), (path, how, file), NULL)
-POINTS(FILE *, popen, (const char *command, const char *how), (command, how), NULL)
 
 /* ---- streams: what is asked for later sees why nothing came, as ferror(3) and feof(3) have it ---- */
 
