@@ -496,6 +496,17 @@ int pmclua_write(int fd, const char *bytes, uint64_t count);
 int pmclua_resize(int fd, uint64_t bytes);
 /* Up to `count` bytes from an offset on, fewer only where the file ends; -errno. */
 int64_t pmclua_read_at(int fd, uint64_t offset, char *bytes, uint64_t count);
+/* The device and inode that Linux shows for a file where it is mapped: those of stat(2) are others on file systems of
+ * layers and volumes. 0; -errno. */
+int pmclua_mapped_as(const char *path, uint64_t *device, uint64_t *inode);
+/* Times are by CLOCK_MONOTONIC; 0: before that began. */
+struct pmclua_identity {
+    uint64_t device, inode;
+    uint64_t written_ns;           /* its mtime */
+    uint64_t changed_ns;           /* its ctime; its mtime where it has no name any more, as losing it is a change */
+};
+/* Which file `path` leads to: 0; -errno. */
+int pmclua_identity(const char *path, struct pmclua_identity *identity);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
 enum { PMCLUA_SIGNATURE_BYTES = 96 };
@@ -719,7 +730,11 @@ struct pmclua_profile {
 
 struct pmclua_profile_file {
     uint64_t pid;                   /* code in memory of that process: offsets are addresses; 0: a file */
-    uint64_t inode, id_bytes;
+    uint64_t device, inode;         /* as Linux has them where it is mapped; 0: the build id stands for them */
+    uint64_t since_ns;              /* CLOCK_MONOTONIC: first mapped then; of code in memory: the process began; 0 */
+    uint64_t task, from, to;        /* a task that had it mapped, and where */
+    uint64_t held;                  /* a descriptor of it in the process of the sampler, plus 1; 0: none */
+    uint64_t id_bytes;
     uint8_t  build_id[24];
     uint64_t path_bytes;
 };

@@ -110,7 +110,7 @@ local OPENERS = { ["io.stderr"] = "host/output public", ["io.popen"] = "host/too
   ["io.lines"] = "cli/script",
   ["io.stdout"] = "host/output core/lines public/signatures/results",
   ["io.open"] = "core core/processes host/output cli cli/modules cli/script doctor/machine event/probe "
-    .. "profile/attribute store/source scripts/compare scripts/why" }
+    .. "profile/mapped store/source scripts/compare scripts/why" }
 
 local function check_openers(path, text)
   local module = module_of(path)

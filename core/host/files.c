@@ -54,6 +54,23 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
     return 0;
 }
 
+/* By CLOCK_MONOTONIC; 0: before that began. */
+static uint64_t monotonic_ns(struct timespec time)
+{
+    uint64_t began_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    return ns_of(time) > began_ns ? ns_of(time) - began_ns : 0;
+}
+
+int pmclua_identity(const char *path, struct pmclua_identity *identity)
+{
+    struct stat facts;
+    if (stat(path, &facts) < 0)
+        return -errno;
+    *identity = (struct pmclua_identity){ facts.st_dev, facts.st_ino, monotonic_ns(facts.st_mtim),
+                                          monotonic_ns(facts.st_nlink > 0 ? facts.st_ctim : facts.st_mtim) };
+    return 0;
+}
+
 int pmclua_write(int fd, const char *bytes, uint64_t count)
 {
     while (count > 0) {

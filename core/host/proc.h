@@ -10,6 +10,12 @@
 long read_text(const char *path, char *text, size_t bytes);
 /* The number in the line of /proc/PID/status that begins with `name` ("Tgid:"), or `otherwise`. `pid` 0: our own. */
 uint64_t proc_number(int pid, const char *name, int base, uint64_t otherwise);
+/* A mapping as a line of /proc/PID/maps has it; `path` is in the line. */
+struct proc_map { uint64_t from, to, offset, device, inode; const char *path; int is_code; };
+/* Reads a line of maps, whose newline it cuts; 0: what is mapped there has no name. */
+int proc_map(char *line, struct proc_map *map);
+/* When a process began, by CLOCK_MONOTONIC, to some 10 ms; 0: not known. */
+uint64_t proc_start_ns(int pid);
 /* What ps calls a thread: its length; 0, and "": it is no more. */
 size_t proc_name(int pid, int tid, char name[16]);
 /* How many threads a process has at this moment; 0: it has ended. `pid` 0: ours. Where `tids` is not NULL it gets a

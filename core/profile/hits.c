@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hits.h"
 #include "host/lists.h"
@@ -13,13 +14,16 @@ int hits_new(struct hits *hits)
     if (!hits->table)
         return -ENOMEM;
     char name[] = "[linux]";
-    return hits_file(hits, &(struct hit_file){ .path = name }) < 0 ? -ENOMEM : 0;
+    return hits_file(hits, &(struct hit_file){ .path = name, .held = -1 }) < 0 ? -ENOMEM : 0;
 }
 
 void hits_free(struct hits *hits)
 {
-    for (uint32_t i = 0; i < hits->files; i++)
+    for (uint32_t i = 0; i < hits->files; i++) {
         free(hits->file[i].path);
+        if (hits->file[i].held >= 0)
+            close(hits->file[i].held);
+    }
     free(hits->file);
     free(hits->table);
     *hits = (struct hits){ 0 };
@@ -27,18 +31,25 @@ void hits_free(struct hits *hits)
 
 /* ---- files ---- */
 
+/* Linux's own page of code in a process of 32 bits is another one than in one of 64. */
+static int is_low(const struct hit_file *file) { return file->inode == 0 && file->from <= UINT32_MAX; }
+
 static int is_same(const struct hit_file *one, const struct hit_file *other)
 {
-    return one->pid == other->pid && one->id_bytes == other->id_bytes && one->inode == other->inode
-        && memcmp(one->build_id, other->build_id, sizeof one->build_id) == 0 && strcmp(one->path, other->path) == 0;
+    return is_low(one) == is_low(other) && one->pid == other->pid && one->id_bytes == other->id_bytes && one->inode == other->inode
+        && one->device == other->device && memcmp(one->build_id, other->build_id, sizeof one->build_id) == 0 && strcmp(one->path, other->path) == 0;
 }
 
 int64_t hits_file(struct hits *hits, const struct hit_file *file)
 {
     /* The last ones first: a program that starts maps what its forerunner did. */
     for (uint32_t i = hits->files; i-- > 0;)
-        if (is_same(&hits->file[i], file))
+        if (is_same(&hits->file[i], file)) {
+            hits->file[i].task = file->task;
+            hits->file[i].from = file->from;
+            hits->file[i].to = file->to;
             return i;
+        }
     char *path = strdup(file->path);
     if (!path || list_grow(&hits->file, hits->files, &hits->file_room, sizeof *file) < 0) {
         free(path);

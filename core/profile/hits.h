@@ -8,9 +8,14 @@
 
 enum { BUILD_ID_MAX = 20, LINUX_FILE = 0 };   /* file 0 is Linux itself: offsets are addresses */
 
+/* Build id, or device and inode as Linux has them where it is mapped, tell files of one name apart. */
 struct hit_file {
-    char *path;
-    uint64_t inode;                /* tells files of one name apart where there is no build id */
+    char *path;                    /* as the process has it, which may be in another mount namespace */
+    uint64_t device, inode;        /* 0: not known */
+    uint64_t since_ns;             /* CLOCK_MONOTONIC: first mapped then; of code in memory: its process began; 0 */
+    uint64_t from, to;             /* where `task` has it */
+    uint32_t task;                 /* the last that was seen to have it */
+    int held;                      /* a descriptor of it, where nothing on its path is known to be it; -1 */
     uint32_t pid;                  /* of code in memory alone, which is its process's: offsets are addresses; 0 */
     uint32_t id_bytes;
     uint8_t build_id[BUILD_ID_MAX];

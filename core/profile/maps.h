@@ -19,6 +19,7 @@ struct mapping {
 struct space {
     struct space *chain;
     struct mapping *newest;
+    uint64_t began_ns;             /* when it was forked, or was first seen to execute; 0: before it was sampled */
     uint64_t ended_ns;             /* 0: it lives */
     uint32_t pid, threads;
     int has_executed;              /* and mapped nothing since */

@@ -9,43 +9,88 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "host/clocks.h"
 #include "host/proc.h"
 #include "sampler.h"
 
-/* One line of /proc/PID/maps: of code alone. */
-static int take_line(struct pmclua_sampler *sampler, uint32_t pid, char *line)
+static struct hit_file file_of(const struct proc_map *map, uint32_t task)
 {
-    unsigned long long from, to, offset, inode;
-    char rights[8];
-    int path = 0;
-    line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%llx-%llx %7s %llx %*s %llu %n", &from, &to, rights, &offset, &inode, &path) < 5
-        || path == 0 || rights[2] != 'x' || strcmp(line + path, "[vsyscall]") == 0)
+    return (struct hit_file){ .path = (char *)map->path, .device = map->device, .inode = map->inode, .from = map->from,
+                              .to = map->to, .since_ns = pmclua_now_ns(), .task = task, .held = -1 };
+}
+
+enum { HELD_MOST = 256 };             /* descriptors of files that are elsewhere, or nowhere, by now */
+
+/* A descriptor of the file that is mapped there, unless its path leads to it; -1. */
+static int hold(const struct pmclua_sampler *sampler, const struct hit_file *file)
+{
+    char link[96];
+    struct stat facts;
+    uint32_t held = 0;
+    if (stat(file->path, &facts) == 0 && facts.st_dev == file->device && facts.st_ino == file->inode)
+        return -1;
+    for (uint32_t i = 0; i < sampler->hits.files; i++)
+        held += sampler->hits.file[i].held >= 0;
+    if (*file->path != '/' || held >= HELD_MOST)
+        return -1;
+    snprintf(link, sizeof link, "/proc/%u/map_files/%llx-%llx", file->task, (unsigned long long)file->from,
+             (unsigned long long)file->to);
+    uint32_t uid;
+    uint64_t bytes;
+    int fd = pmclua_open_plain(link, 0, &uid, &bytes);
+    return fd < 0 ? -1 : fd;
+}
+
+/* One line of maps, of code alone. */
+static int take_line(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid, char *line)
+{
+    struct proc_map map;
+    if (!proc_map(line, &map) || !map.is_code || strcmp(map.path, "[vsyscall]") == 0)
         return 0;
-    return sampler_map(sampler, pid, (uint64_t[]){ from, to, offset }, inode, line + path);
+    uint32_t known = sampler->hits.files;
+    struct hit_file file = file_of(&map, tid);
+    int result = sampler_map(sampler, pid, &file, map.offset, 0);
+    struct hit_file *last = &sampler->hits.file[sampler->hits.files - 1];
+    if (sampler->hits.files > known && last->pid == 0)
+        last->held = hold(sampler, last);
+    return result;
+}
+
+/* Whether a thread of a process still has its memory: the first one, for one, may have ended before others. */
+static int take_thread(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    int result = 0, has_any = 0;
+    snprintf(path, sizeof path, "/proc/%u/maps", tid);
+    FILE *file = fopen(path, "re");
+    while (file && result == 0 && getline(&line, &room, file) > 0) {
+        has_any = 1;
+        result = take_line(sampler, pid, tid, line);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return result < 0 ? result : has_any;
 }
 
 /* A process that has ended, or may not be looked into, has none. */
 static int take_process(struct pmclua_sampler *sampler, uint32_t pid)
 {
-    char path[64], *line = NULL;
-    size_t room = 0;
-    int result = 0;
-    snprintf(path, sizeof path, "/proc/%u/maps", pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    struct space *space = maps_space(&sampler->maps, pid);
-    if (!space)
-        result = -ENOMEM;
-    else
-        space->threads = (uint32_t)proc_tasks((int)pid, NULL);     /* it has ended when they have */
-    while (result == 0 && getline(&line, &room, file) > 0)
-        result = take_line(sampler, pid, line);
-    free(line);
-    fclose(file);
-    return result;
+    int32_t *tids;
+    int count = proc_tasks((int)pid, &tids), result = 0;
+    struct space *space = count > 0 ? maps_space(&sampler->maps, pid) : NULL;
+    if (space) {
+        space->threads = (uint32_t)count;          /* it has ended when they have */
+        space->began_ns = proc_start_ns((int)pid);
+    }
+    for (int i = 0; space && result == 0 && i < count; i++)
+        result = take_thread(sampler, pid, (uint32_t)tids[i]);
+    free(tids);
+    return count > 0 && !space ? -ENOMEM : result < 0 ? result : 0;
 }
 
 static int take_all(struct pmclua_sampler *sampler)
@@ -84,15 +129,13 @@ int sampler_find_thread_start(struct pmclua_sampler *sampler)
     int64_t number = -1;
     FILE *file = fopen("/proc/self/maps", "re");
     while (file && number == -1 && getline(&line, &room, file) > 0) {
-        unsigned long long from, to, offset, inode;
-        int path = 0;
-        line[strcspn(line, "\n")] = '\0';
-        if (sscanf(line, "%llx-%llx %*s %llx %*s %llu %n", &from, &to, &offset, &inode, &path) < 4 || path == 0
-            || sampler->thread_return - from >= to - from)
+        struct proc_map map;
+        if (!proc_map(line, &map) || sampler->thread_return - map.from >= map.to - map.from)
             continue;
-        number = hits_file(&sampler->hits, &(struct hit_file){ .path = line + path, .inode = inode });
+        struct hit_file found = file_of(&map, (uint32_t)getpid());
+        number = hits_file(&sampler->hits, &found);
         sampler->facts.thread_file = (uint64_t)number + 1;
-        sampler->facts.thread_offset = sampler->thread_return - 1 - from + offset;
+        sampler->facts.thread_offset = sampler->thread_return - 1 - map.from + map.offset;
     }
     free(line);
     if (file)

@@ -66,9 +66,9 @@ int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *fail
 uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
-/* Takes in a file that a process has mapped, as /proc/PID/maps has it: from, to, and the offset of `from`. */
-int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *from_to_offset, uint64_t inode,
-                const char *path);
+/* Takes in code that a process has mapped since `time_ns` (0: before anything was sampled): `file` says what, from where
+ * and to where; `offset`: in it. -ENOMEM. */
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset, uint64_t time_ns);
 /* Takes in what the processes that are sampled have mapped by now. */
 int sampler_take_running(struct pmclua_sampler *sampler);
 /* Notes which place of which file threads start from. -ENOMEM. */

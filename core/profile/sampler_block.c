@@ -10,8 +10,10 @@
 static uint64_t *put_file(uint64_t *place, const struct hit_file *file)
 {
     struct pmclua_profile_file *out = (struct pmclua_profile_file *)place;
-    *out = (struct pmclua_profile_file){ .pid = file->pid, .inode = file->inode, .id_bytes = file->id_bytes,
-                                         .path_bytes = strlen(file->path) };
+    *out = (struct pmclua_profile_file){ .pid = file->pid, .device = file->device, .inode = file->inode,
+                                         .since_ns = file->since_ns, .from = file->from, .to = file->to,
+                                         .task = file->task, .held = (uint64_t)(file->held + 1),
+                                         .id_bytes = file->id_bytes, .path_bytes = strlen(file->path) };
     memcpy(out->build_id, file->build_id, sizeof file->build_id);
     memcpy(out + 1, file->path, out->path_bytes);
     return (uint64_t *)(out + 1) + out->path_bytes / 8 + 1;

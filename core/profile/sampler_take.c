@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "calls/samples.h"
 #include "counters/attr.h"
@@ -41,16 +42,18 @@ static int is_memory(const char *path)
     return *path == '\0';
 }
 
-static int add_mapping(struct pmclua_sampler *sampler, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
-                       uint64_t time_ns, struct hit_file *file)
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset, uint64_t time_ns)
 {
     struct space *space = maps_space(&sampler->maps, pid);
+    if (!space)
+        return -ENOMEM;
+    uint64_t start = file->from, bytes = file->to - start;
     if (is_memory(file->path)) {
         static char memory[] = "[memory]";
-        *file = (struct hit_file){ .path = memory, .pid = pid };
+        *file = (struct hit_file){ .path = memory, .pid = pid, .since_ns = space->began_ns, .held = -1 };
         offset = start;
     }
-    int64_t number = space ? hits_file(&sampler->hits, file) : -ENOMEM;
+    int64_t number = hits_file(&sampler->hits, file);
     if (number < 0)
         return -ENOMEM;
     if (space->has_executed && sampler->facts.program == 0)
@@ -59,23 +62,19 @@ static int add_mapping(struct pmclua_sampler *sampler, uint32_t pid, uint64_t st
     return maps_add(space, start, bytes, offset, time_ns, (uint32_t)number);
 }
 
-int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, const uint64_t *place, uint64_t inode, const char *path)
-{
-    struct hit_file file = { .path = (char *)path, .inode = inode };
-    return add_mapping(sampler, pid, place[0], place[1] - place[0], place[2], 0, &file);
-}
-
 static int take_map(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
 {
     const struct map_record *map = (const void *)(header + 1);
-    struct hit_file file = { .path = (char *)map->path };
+    struct hit_file file = { .path = (char *)map->path, .from = map->start, .to = map->start + map->bytes,
+                             .since_ns = time_ns, .task = map->tid, .held = -1 };
     if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
         file.id_bytes = map->build.size <= BUILD_ID_MAX ? map->build.size : BUILD_ID_MAX;
         memcpy(file.build_id, map->build.id, file.id_bytes);
     } else {
+        file.device = makedev(map->of.major, map->of.minor);
         file.inode = map->of.inode;
     }
-    return add_mapping(sampler, map->pid, map->start, map->bytes, map->offset, time_ns, &file);
+    return sampler_map(sampler, map->pid, &file, map->offset, time_ns);
 }
 
 static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
@@ -87,6 +86,7 @@ static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_hea
     if (!space)
         return -ENOMEM;
     space->has_executed = 1;
+    space->began_ns = space->began_ns ? space->began_ns : time_ns;
     strncpy(space->name, (const char *)(comm + 1), sizeof space->name - 1);
     return maps_add(space, 0, UINT64_MAX, 0, time_ns, NO_FILE);
 }
@@ -140,10 +140,12 @@ static int take_fork(struct pmclua_sampler *sampler, const struct task_record *t
     struct space *child = parent ? maps_space(&sampler->maps, task->pid) : NULL;
     if (!child)
         return -ENOMEM;
-    if (parent == child)
+    if (parent == child) {
         child->threads++;
-    else
-        maps_fork(child, parent);
+        return 0;
+    }
+    child->began_ns = task->time;
+    maps_fork(child, parent);
     return 0;
 }
 
@@ -157,7 +159,8 @@ static int take_exit(struct pmclua_sampler *sampler, const struct task_record *t
     if (--space->threads > 0)
         return 0;
     space->ended_ns = task->time;
-    if (space->has_executed && sampler->facts.drops++ == 0)
+    int is_watched = sampler->asked.task_count > 0;        /* by events of its own, which it can lose */
+    if (is_watched && space->has_executed && sampler->facts.drops++ == 0)
         memcpy(sampler->facts.drop, space->name, sizeof space->name);
     return 0;
 }

@@ -145,6 +145,15 @@ local function read_up_to(fd, most)
   return table.concat(parts):sub(1, most)
 end
 
+--- Opens a regular file to read it, under whatever name it goes by its descriptor: nil, errno name and number.
+---@param path string
+---@return pmclua.core.File?
+function M.open_plain(path)
+  local fd = C.pmclua_open_plain(path, 0, ffi.new "uint32_t[1]", ffi.new "uint64_t[1]")
+  if fd < 0 then return refused(fd) end
+  return setmetatable({ handle = core.private_descriptor(fd), path = ("/proc/self/fd/%d"):format(fd) }, File)
+end
+
 local file_uid, file_bytes              -- made once
 local ANYBODY = {}
 
@@ -202,6 +211,34 @@ function M.stat(path)
   local result = C.pmclua_stat(path, uid, mode, bytes, mtime)
   if result < 0 then return refused(result) end
   return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
+end
+
+---@class pmclua.core.Identity times are those of `core.now_ns`; 0: before that began
+---@field device number
+---@field inode number
+---@field written_ns number
+---@field changed_ns number when anything of it was changed last
+
+--- Which file a path leads to: nil, errno name and number where there is none.
+---@param path string
+---@return pmclua.core.Identity?
+function M.identity(path)
+  local raw = ffi.new "struct pmclua_identity"
+  local result = C.pmclua_identity(path, raw)
+  if result < 0 then return refused(result) end
+  return { device = exact(raw.device), inode = exact(raw.inode), written_ns = exact(raw.written_ns),
+    changed_ns = exact(raw.changed_ns) }
+end
+
+--- Whether Linux shows the file that a path leads to under a device and inode where it is mapped.
+---@param path string
+---@param device number
+---@param inode number
+---@return boolean
+function M.is_mapped_as(path, device, inode)
+  local numbers = ffi.new "uint64_t[2]"
+  return C.pmclua_mapped_as(path, numbers, numbers + 1) == 0 and exact(numbers[0]) == device
+    and exact(numbers[1]) == inode
 end
 
 local text, mode, mtime       -- made once: one is asked for of each file that a compiler looked for

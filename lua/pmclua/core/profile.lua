@@ -16,6 +16,13 @@ local M = {}
 ---@field path string "[linux]", "[memory]" (code that was made at run time), or a file's
 ---@field pid? integer of "[memory]"
 ---@field build_id? string in hexadecimal
+---@field device number as Linux has it where it is mapped; 0: not known, as where there is a build id
+---@field inode number
+---@field since_ns number by `core.now_ns`: it was mapped then, or the process of "[memory]" began; 0: not known
+---@field task integer that had it mapped
+---@field from number|ffi.cdata* where
+---@field to number|ffi.cdata*
+---@field held? pmclua.core.File the file itself, where its path is not known to lead to it
 
 ---@class pmclua.core.Samples what a sampler found
 ---@field total number|ffi.cdata* counted, exact
@@ -27,10 +34,19 @@ local FACTS = { "total", "enabled_ns", "running_ns", "period", "samples", "lost"
   "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes", "chains_lost",
   "frames_max", "thread_offset" }
 
-local function read_file(place)
+-- The sampler closes its own descriptors.
+local function reopened(descriptor)
+  return core.open_plain(("/proc/self/fd/%d"):format(descriptor))
+end
+
+-- is_own: the sampler is of this process.
+local function read_file(place, is_own)
   local raw = ffi.cast("const struct pmclua_profile_file *", place)
   local path_bytes = tonumber(raw.path_bytes)
-  local file = { path = ffi.string(ffi.cast("const char *", raw + 1), path_bytes),
+  local file = { device = exact(raw.device), inode = exact(raw.inode), since_ns = exact(raw.since_ns),
+    task = tonumber(raw.task), from = exact(raw.from), to = exact(raw.to),
+    held = is_own and raw.held > 0 and reopened(tonumber(raw.held) - 1) or nil,
+     path = ffi.string(ffi.cast("const char *", raw + 1), path_bytes),
     pid = raw.pid ~= 0 and tonumber(raw.pid) or nil,
     build_id = core.private_hex(raw.build_id, tonumber(raw.id_bytes)) }
   return file, ffi.cast("const uint64_t *", raw + 1) + math.floor(path_bytes / 8) + 1
@@ -38,14 +54,15 @@ end
 
 --- A block as a sampler gives it.
 ---@param block ffi.cdata* const uint64_t *
+---@param is_own? boolean of a sampler of this process, whose descriptors are of use here
 ---@return pmclua.core.Samples
-function M.read(block)
+function M.read(block, is_own)
   local raw = ffi.cast("const struct pmclua_profile *", block)
   local found = { files = {}, knows_lost = raw.knows_lost ~= 0,
     drop = raw.drops > 0 and ffi.string(raw.drop) or nil }
   for _, name in ipairs(FACTS) do found[name] = exact(raw[name]) end
   local place = ffi.cast("const uint64_t *", raw + 1)
-  for i = 1, tonumber(raw.files) do found.files[i], place = read_file(place) end
+  for i = 1, tonumber(raw.files) do found.files[i], place = read_file(place, is_own) end
   local count = tonumber(raw.hits)
   found.hits = ffi.new("struct pmclua_profile_hit[?]", count)
   ffi.copy(found.hits, place, ffi.sizeof(found.hits))
@@ -136,7 +153,7 @@ function Sampler:finish()
   local block, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
   if result == 0 then result = C.pmclua_sampler_block(self.handle, block, count) end
   if result < 0 then return nil, core.errno_name(-result) end
-  local found = M.read(block[0])
+  local found = M.read(block[0], true)
   C.pmclua_free_block(block[0])
   return found
 end

@@ -3,7 +3,9 @@
 -- Files are read once, and each of their instructions is looked up once, however many repetitions hit it.
 
 local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
+local mapped = require("pmclua.base.lazy").module "pmclua.profile.mapped"
 local symbols_of = require("pmclua.base.lazy").module "pmclua.core.symbols"
+local text = require("pmclua.base.lazy").module "pmclua.base.text"
 local written = require("pmclua.base.lazy").module "pmclua.profile.written"
 
 ---@class pmclua.Attribution
@@ -18,7 +20,8 @@ local M = {}
 ---@return pmclua.Attribution
 function M.new(options)
   options = options or {}
-  return setmetatable({ files = {}, jits = {}, remarks = {}, said = {}, trust_maps = options.trust_maps,
+  return setmetatable({ files = {}, mapped = {}, jits = {}, remarks = {}, said = {},
+    trust_maps = options.trust_maps,
     kallsyms = options.kallsyms or "/proc/kallsyms", linux_places = {} }, Attribution)
 end
 
@@ -46,57 +49,36 @@ local function base_of(path) return path:match "[^/]+$" or path end
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
--- Linux's own page of code in each process, as this process has it: there is no file of it.
-local function vdso()
-  local maps, memory = io.open "/proc/self/maps", io.open("/proc/self/mem", "rb")
-  local code
-  for line in maps and memory and maps:lines() or function() end do
-    local first, last = line:match "^(%x+)%-(%x+) .*%[vdso%]$"
-    if first and memory:seek("set", tonumber(first, 16)) then
-      code = memory:read(tonumber(last, 16) - tonumber(first, 16))
-    end
-  end
-  if maps then maps:close() end
-  if memory then memory:close() end
-  return code and require("pmclua.core.regions").code_file(code)
+local NO_ELFUTILS = "functions have no names: elfutils (libdw1) is not installed"
+
+local function id_key(path, id) return path .. "\0" .. (id or "") end
+
+local function open_known(self, file)
+  local opened, why = mapped.open(file)
+  if why == "ELIBACC" then self:say(NO_ELFUTILS)
+  elseif why then self:say("%s: its functions have no names: %s", text.safe(file.path), why) end
+  local id = opened and opened.id or mapped.id(file)
+  local same = self.files[id_key(file.path, id)]
+  if same and opened then opened.symbols:close() end
+  if same then return same end
+  local known = { symbols = opened and opened.symbols or false, id = id, opened = opened,
+    held = opened and file.held, places = {}, path = file.path, base = base_of(file.path) }
+  self.files[id_key(file.path, id)] = known
+  return known
 end
 
-local function open_vdso()
-  local file = vdso()
-  local symbols = file and symbols_of.open(file.path)
-  if file then file:close() end
-  return symbols
-end
-
--- The symbols of a file; false where there are none to read.
-local function open_file(self, file)
-  if file.path == "[vdso]" then return open_vdso() or false end
-  if file.path:sub(1, 1) ~= "/" then return false end
-  local symbols, code = symbols_of.open(file.path)
-  if symbols and file.build_id and symbols:build_id() ~= file.build_id then
-    self:say("%s: its functions have no names: the file is another one than was run (its build id differs)",
-      file.path)
-    symbols:close()
-    return false
-  end
-  if symbols then return symbols end
-  if code == "ELIBACC" then
-    self:say "functions have no names: elfutils (libdw1) is not installed"
-  else
-    self:say("%s: its functions have no names: it cannot be read any more (%s)", file.path, code)
-  end
-  return false
-end
-
-local function file_key(file) return file.path .. "\0" .. (file.build_id or "") end
-
+-- What is known of the file that was mapped; `symbols` is false where there are none. Kept for the files of other
+-- profiles, too, for as long as it is the same.
 local function known_file(self, file)
-  local key = file_key(file)
-  if not self.files[key] then
-    self.files[key] = { symbols = open_file(self, file), places = {}, path = file.path,
-      base = base_of(file.path) }
+  if file.known then return file.known end
+  local key = id_key(file.path, mapped.id(file))
+  local known = self.mapped[key]
+  if not known or not mapped.is_unchanged(known.opened) then
+    known = open_known(self, file)
+    self.mapped[key] = known
   end
-  return self.files[key]
+  file.known, file.build_id = known, known.id ~= "" and known.id or nil
+  return known
 end
 
 local function place_in_file(known, offset)
@@ -121,10 +103,10 @@ end
 
 --- A hash of the source lines of a function without its name; nil: they are not known, or say little.
 ---@param file pmclua.core.HitFile
----@param place pmclua.Attributed
+---@param place pmclua.Attributed of an instruction of it
 ---@return string?
-function Attribution:text(file, place)
-  local known = self.files[file_key(file)]
+function M.text(file, place)
+  local known = file.known
   if not (known and known.symbols and place.address and place.source) then return nil end
   return written_of(known):text(place)
 end
@@ -134,7 +116,7 @@ end
 ---@return table<string, pmclua.SourceText> by source
 function Attribution:sources(lines)
   return written.sources(lines, function(line)
-    local known = self.files[file_key { path = line.file, build_id = line.build_id }]
+    local known = self.files[id_key(line.file, line.build_id)]
     return known and written_of(known)
   end)
 end
@@ -165,9 +147,9 @@ local function linux_place(self, address)
   return self.linux_places[key]
 end
 
-local function jit_place(self, pid, address)
+local function jit_place(self, pid, address, began_ns)
   if self.jits[pid] == nil then
-    local map, why = jit.open(pid, { trusts_processes = self.trust_maps })
+    local map, why = jit.open(pid, { trusts_processes = self.trust_maps, began_ns = began_ns })
     if why then self:say("%s", why) end
     self.jits[pid] = map or false
   end
@@ -183,7 +165,7 @@ end
 ---@return pmclua.Attributed
 function Attribution:place(file, offset)
   if file.path == "[linux]" then return linux_place(self, offset) end
-  if file.pid then return jit_place(self, file.pid, offset) end
+  if file.pid then return jit_place(self, file.pid, offset, file.since_ns) end
   local known = known_file(self, file)
   local place = known.places[offset]
   if not place then
@@ -210,7 +192,7 @@ function Attribution:complete(lines, total, wants_lines)
   local debuginfod, has_more = require "pmclua.event.debuginfod", false
   for i = 1, debuginfod.is_wanted() and math.min(SHOWN, #lines) or 0 do
     local line = lines[i]
-    local known = self.files[file_key { path = line.file, build_id = line.build_id }]
+    local known = self.files[id_key(line.file, line.build_id)]
     local is_lacking = line.nameless or wants_lines and lacks_lines(line)
     local is_worth = is_lacking and line.count >= LEAST_SHARE * total and known and known.symbols
     if is_worth and not known.symbols:has_debug_information() then
@@ -241,8 +223,9 @@ function Attribution:forget_processes() self.jits = {} end
 function Attribution:close()
   for _, known in pairs(self.files) do
     if known.symbols then known.symbols:close() end
+    if known.held then known.held:close() end
   end
-  self.files = {}
+  self.files, self.mapped = {}, {}
 end
 
 return M

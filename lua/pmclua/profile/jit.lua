@@ -33,6 +33,7 @@ local function parse(said)
 end
 
 local NOT_ASKED = "%s belongs to another user: it was not believed (--trust-maps: that of the process is)"
+local STALE = "%s is older than that process: it was not believed"
 local NOT_ITS_OWN = "%s does not belong to the user of that process, or it has ended: it was not believed"
 
 -- Why a file of that owner is not to be believed; nil: it is.
@@ -42,10 +43,12 @@ local function doubt(owner, pid, trusts_processes)
   return owner ~= require("lfs").attributes("/proc/" .. pid, "uid") and NOT_ITS_OWN or nil
 end
 
+local CLOCK_STEP_NS = 1e7        -- of a file's times, at most
+
 --- The map that a process wrote; nil: there is none, or it is not to be believed, and why.
 ---@param pid integer
----@param options? { folder?: string, trusts_processes?: boolean } folder: default /tmp; trusts_processes: the user
----  whose process it is is believed, too
+---@param options? { folder?: string, trusts_processes?: boolean, began_ns?: number } folder: default /tmp;
+---  trusts_processes: the user whose process it is is believed, too; began_ns: when the process did, by `core.now_ns`
 ---@return pmclua.JitMap?
 ---@return string? why
 function M.open(pid, options)
@@ -53,7 +56,9 @@ function M.open(pid, options)
   local path = ("%s/perf-%d.map"):format(options.folder or "/tmp", pid)
   local facts = core.stat(path)
   if not facts then return nil end
-  local why = doubt(facts.uid, pid, options.trusts_processes)
+  local now = core.identity(path)
+  local is_stale = now and now.written_ns + CLOCK_STEP_NS < (options.began_ns or 0)
+  local why = is_stale and STALE or doubt(facts.uid, pid, options.trusts_processes)
   if why then return nil, why:format(path) end
   local said, problem = core.read_plain(path, MOST_BYTES, { owner = facts.uid })
   if not said then return nil, problem end

@@ -3,6 +3,7 @@
 -- Invariant: lines and rest add up to the total, exactly. Nothing is spread: what no sample tells of has a line of the
 -- rest, by what is known of its cause.
 
+local attribute = require "pmclua.profile.attribute"
 local chains = require "pmclua.profile.chains"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
@@ -51,13 +52,13 @@ local M = {}
 
 -- ---- lines ---------------------------------------------------------------------------------------------
 
-local function line_of(lines, file, place, attribution)
+local function line_of(lines, file, place)
   local path = file.pid and "[memory]" or file.path
   local key = identity.key(path, file.build_id, place)
   local line = lines[key]
   if not line then
     line = { file = path, build_id = file.build_id, fn = place.fn, full = place.full, source = place.source,
-      which = place.which, is_local = place.is_local, text = attribution:text(file, place),
+      which = place.which, is_local = place.is_local, text = attribute.text(file, place),
       nameless = place.nameless, kind = place.kind, count = 0, samples = 0, at = {} }
     lines[key], lines[#lines + 1] = line, line
   end
@@ -77,7 +78,7 @@ local function lines_of(found, attribution)
   local lines = {}
   for file, offset, samples in found:each() do
     local place = attribution:place(found.files[file], offset)
-    local line = line_of(lines, found.files[file], place, attribution)
+    local line = line_of(lines, found.files[file], place)
     line.samples, line.count = line.samples + samples, line.count + samples * found.period
     line.at[#line.at + 1] = { address = offset, line = place.line, source = place.line_source,
       inlined = place.inlined, samples = samples, count = samples * found.period }

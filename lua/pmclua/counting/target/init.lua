@@ -139,6 +139,8 @@ function list_places.process(self)
   local places, seen = {}, {}
   for _, pid in ipairs(self.ids) do
     local threads = tasks.living(pid) and tasks.threads(pid) or {}
+    -- The first thread stays listed when it has ended before others.
+    seen[pid] = seen[pid] or #threads > 0 and not tasks.is_alive(pid)
     for _, tid in ipairs(threads) do
       -- The id of a thread names its process too, which may be there already.
       if not seen[tid] then
