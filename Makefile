@@ -149,7 +149,7 @@ $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPT
 $(BUILD)/embedded.o: $(BUILD)/embedded.S
 	$(call say,CC,$<)$(CC) -c -o $@ $<
 
-# Manual pages and completions, from what `--help` prints; NATIVE is a pmclua that runs here.
+# Manual pages and completions, from what `--help` prints, and types for editors, from the table of signatures; NATIVE is a pmclua that runs here.
 NATIVE ?= $(BUILD)/pmclua
 documents: all
 	$(call say,GEN,$(BUILD)/documents)rm -rf $(BUILD)/documents && $(NATIVE) lua/install/write.lua scripts $(BUILD)/documents
@@ -175,6 +175,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
 	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
 	$(call put,README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	$(call put,$(BUILD)/documents/editor/pmclua.lua,$(DATADIR)/editor,644)
 	$(call put_all,scripts,$(DATADIR))
 	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))
 	@chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
@@ -183,7 +184,7 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md CI.md))
+	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built

@@ -1,8 +1,9 @@
 #!/usr/bin/env pmclua
--- Writes the manual pages and the completions.
+-- Writes the manual pages, the completions and what editors read.
 --
 -- usage: pmclua lua/install/write.lua SCRIPTS FOLDER
 --   SCRIPTS: the folder of the reusable scripts; FOLDER gets man/*.1 and completions/pmclua.{bash,zsh,fish}
+--   and editor/pmclua.lua
 
 local describe, man, completion = require "describe", require "man", require "completion"
 
@@ -21,10 +22,11 @@ end
 
 local function write_page(page, name) write(("%s/man/%s.1"):format(folder, name), page) end
 
-for _, part in ipairs { "", "/man", "/completions" } do require("lfs").mkdir(folder .. part) end
+for _, part in ipairs { "", "/man", "/completions", "/editor" } do require("lfs").mkdir(folder .. part) end
 local scripts = describe.folder(source)
 write_page(man.pmclua(scripts))
 for _, script in ipairs(scripts) do write_page(man.script(script)) end
+write(folder .. "/editor/pmclua.lua", require("editor").text())
 for shell, text in pairs(completion.of(scripts, here .. "/shells")) do
   write(("%s/completions/pmclua.%s"):format(folder, shell), text)
 end

@@ -127,6 +127,12 @@ describe("Ctrl-C at the prompt", function()
     screen:enter("pmc.measure('true', { events = 'page-faults' }).status", "complete")
   end)
 
+  it("ends a loop that keeps the interrupts of its runs, and the session goes on", function()
+    open()
+    interrupt("while true do pcall(pmc.measure, begin, { events = 'page-faults' }) end", "interrupted\n>")
+    screen:enter("6 * 7", "42")
+  end)
+
   it("ends a monitor or a wait for a target, and what was typed goes on", function()
     open()
     interrupt("for s in pmc.monitor { events = 'page-faults', interval = 0.1, target = pmc.self() } do "
@@ -146,5 +152,24 @@ describe("Ctrl-C at the prompt", function()
     support.await(function() return support.exists(place .. "/begun") end, "the kernel to hang")
     screen:press "C-c"
     screen:enter("40 + 2", "42\n>")
+  end)
+end)
+
+describe("a terminal that is closed", function()
+  it("ends the prompt, whatever loop of measures is running", function()
+    support.need(support.have "tmux", "tmux is not installed")
+    local folder = support.folder()
+    local screen = require("tests.support.terminal").open { support.program }
+    screen:expect "Ctrl-D leaves\n>"
+    screen:type(("f = function() io.open('%s/' .. require('pmclua.core').pid(), 'w'):close() end "
+      .. "while true do pcall(pmc.measure, f, { events = 'page-faults' }) end"):format(folder))
+    screen:press "Enter"
+    local pid
+    support.await(function()
+      for name in require("lfs").dir(folder) do pid = pid or name:match "^%d+$" end
+      return pid
+    end, "the loop")
+    screen:close()
+    support.await(function() return not support.exists("/proc/" .. pid) end, "its end")
   end)
 end)

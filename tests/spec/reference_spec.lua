@@ -64,6 +64,96 @@ describe("the reference", function()
   end)
 end)
 
+-- ---- signatures on the page and for editors ----
+
+-- Prefixes of objects on the page: its own, and those of the table.
+local PREFIXES = { plot = "plot", event = "open_event", s = "interval", random = "random", g = "group" }
+
+local function entry_of(name)
+  local prefix, method = name:match "^([%w_]+):([%w_]+)$"
+  if not prefix then return entries.find(name) end
+  local class = entries.find(prefix)
+  if class and class.kind == "class" then return entries.find(name) end
+  for _, entry in ipairs(entries.all()) do
+    local is_class = entry.kind == "class" and (entry.prefix == prefix or PREFIXES[prefix] == entry.name)
+    local found = is_class and entries.find(entry.name .. ":" .. method)
+    if found then return found end
+  end
+end
+
+-- "workload, … [, options]" as names; whether each may be left out.
+local function arguments_on_page(text)
+  local list, depth = {}, 0
+  for open, word, close in text:gmatch "([%[ ,]*)([^%[%], ]+)(%]*)" do
+    if open:find("[", 1, true) then depth = depth + 1 end
+    list[#list + 1] = { name = word == "…" and "..." or word, optional = depth > 0 }
+    depth = depth - #close
+  end
+  return list
+end
+
+describe("a signature on the page", function()
+  it("has the arguments of the table by their names, in brackets only what may be left out", function()
+    local count = 0
+    local function check(name, arguments, line)
+      local entry = entry_of(name)
+      if not entry or entry.kind ~= "function" or arguments:find "[{\"|=.%u]" then return end
+      count = count + 1
+      local written = arguments_on_page(arguments)
+      for i, argument in ipairs(written) do
+        local meant = entry.arguments[i] or { name = "none" }
+        if meant.name == "..." then break end
+        assert.equal(meant.name, argument.name, line)
+        if argument.optional then assert.is_true(meant.optional, line) end
+      end
+    end
+    for line in reference:gmatch "[^\n]+" do
+      local name, arguments = line:match "^### ([%w_.]+)(%b())"
+      if name then check(name, arguments:sub(2, -2), line) end
+      for in_text, its in line:gmatch "`([%w_.]+[:.][%w_]+)(%b())`" do
+        check(in_text, its:sub(2, -2), line)
+      end
+    end
+    assert.is_true(count > 80, count)
+  end)
+end)
+
+describe("what editors read of pmclua", function()
+  local text = dofile(LUA .. "/install/editor.lua").text()
+
+  it("is Lua, and has every public function, method, value and type", function()
+    local pmc = assert(loadstring(text, "pmclua.lua"))()
+    for _, entry in ipairs(entries.all()) do
+      local place, found = entry.name:match "^pmc%.(.*)$", pmc
+      for word in (place or ""):gmatch "[%w_]+" do found = found[word] end
+      if place and entry.kind ~= "value" then assert.is_truthy(found, entry.name) end
+      if entry.kind == "function" then
+        assert.is_truthy(text:find("function " .. entry.name .. "(", 1, true), entry.name)
+      end
+      if entry.kind == "class" or entry.kind == "record" then
+        assert.is_truthy(text:find("---@class pmclua." .. entry.name .. "\n", 1, true), entry.name)
+      end
+    end
+  end)
+
+  it("names only types that LuaLS knows or that it defines", function()
+    local known = { any = true, boolean = true, table = true, number = true, integer = true, string = true,
+      ["function"] = true, ["ffi.cdata*"] = true, ["file*"] = true, ["nil"] = true, ["true"] = true,
+      ["false"] = true }
+    for name in text:gmatch "%-%-%-@[ac]l[%w]+ ([%w_.]+)" do known[name] = true end
+    local function check(kind, line)
+      for part in kind:gsub('"[^"]*"', ""):gsub("[%[%]()?]", ""):gmatch "[^|]+" do
+        assert.is_true(known[part] or tonumber(part) ~= nil, line)
+      end
+    end
+    for line in text:gmatch "[^\n]+" do
+      local kind = line:match "^%-%-%-@param %S+ (.+)$" or line:match "^%-%-%-@alias %S+ (.+)$"
+        or line:match "^%-%-%-@return (%S+)"
+      if kind then check(kind, line) end
+    end
+  end)
+end)
+
 -- ---- comments that editors read (LuaCATS) ----
 
 --- Each function of a file that is not local, with its parameters and the comment before it.

@@ -25,14 +25,17 @@ M.script = nil
 ---@field problem? pmclua.Problem
 ---@field signal? integer that interrupted it
 
--- Those that the script has not looked at; whether a run was interrupted in what was typed, where the prompt asks.
-local unseen, interrupted = {}, nil
+local SIGINT = 2
+
+-- Those that the script has not looked at; the signal that interrupted a run in what was typed, where the prompt
+-- asks, and what is to be done where the script goes on all the same.
+local unseen, interrupted, leave = {}, nil, nil
 
 --- Notes that a run did not complete: a script that never looks does not end as success.
 ---@param ended pmclua.BadEnd
 function M.note_end(ended)
   unseen[#unseen + 1] = ended
-  if interrupted == false and ended.status == "interrupted" then interrupted = true end
+  if interrupted == false and ended.status == "interrupted" then interrupted = ended.signal or SIGINT end
 end
 
 --- The script has looked at an end.
@@ -53,11 +56,14 @@ function M.end_status()
 end
 
 --- The prompt begins what was typed: an interrupt that ends a run there ends all of it.
-function M.begin_typed() unseen, interrupted = {}, false end
+---@param on_next fun() called where another run begins after that: a pcall around the first has kept the interrupt
+function M.begin_typed(on_next) unseen, interrupted, leave = {}, false, on_next end
 
---- Raises where a run was interrupted in what was typed at the prompt.
+--- Raises where a run was interrupted in what was typed at the prompt. A signal that ends processes ends this one.
 function M.check_interrupted()
   if not interrupted then return end
+  if interrupted ~= SIGINT then os.exit(128 + interrupted, true) end
+  leave()
   error(require("pmclua.base.problem").problem { code = "EINTR", operation = "run",
     message = "interrupted" }, 0)
 end

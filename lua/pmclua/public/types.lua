@@ -30,46 +30,42 @@ local function is_callable(value)
 end
 
 -- What a reader of base/units.lua takes, and why it does not take another value.
-local function read_by(reader, words, editor)
+local function read_by(reader, words)
   local function read(value) return require("pmclua.base.units")[reader](value) end
-  return { is = function(value) return read(value) ~= nil end, words = words, editor = editor,
+  return { is = function(value) return read(value) ~= nil end, words = words,
     why = function(value) return select(2, read(value)) end }
 end
 
 ---@class pmclua.public.Simple
 ---@field is fun(value: any): boolean
 ---@field words string after "must be"
----@field editor string the type that LuaLS knows
 ---@field spelled? fun(key: string, value: any): string in a list: how an entry that has a name is written
 ---@field why? fun(value: any): string what it must be, and what to write instead of this value
 
 ---@type table<string, pmclua.public.Simple>
 M.SIMPLE = {
-  any = { is = function(value) return value ~= nil end, words = "a value", editor = "any" },
-  ["nil"] = { is = function(value) return value == nil end, words = "nil", editor = "nil" },
-  string = { is = is_text, words = "a string", editor = "string" },
-  name = { is = is_filled, words = "a name", editor = "string" },
-  path = { is = is_filled, words = "a path", editor = "string" },
-  boolean = { is = function(value) return type(value) == "boolean" end, words = "true or false",
-    editor = "boolean" },
+  any = { is = function(value) return value ~= nil end, words = "a value" },
+  ["nil"] = { is = function(value) return value == nil end, words = "nil" },
+  string = { is = is_text, words = "a string" },
+  name = { is = is_filled, words = "a name" },
+  path = { is = is_filled, words = "a path" },
+  boolean = { is = function(value) return type(value) == "boolean" end, words = "true or false" },
   -- Of events and metrics, and of conditions: how an entry with a name is written rightly.
-  spec = { is = is_text, words = "a string", editor = "string", spelled = arguments.spelled.labelled },
-  condition = { is = is_text, words = "a string", editor = "string", spelled = arguments.spelled.condition },
-  ["function"] = { is = is_callable, words = "a function", editor = "function" },
+  spec = { is = is_text, words = "a string", spelled = arguments.spelled.labelled },
+  condition = { is = is_text, words = "a string", spelled = arguments.spelled.condition },
+  ["function"] = { is = is_callable, words = "a function" },
   table = { is = function(value) return type(value) == "table" and not M.class_of(value) end,
-    words = "a table", editor = "table" },
-  number = { is = is_finite, words = "a number", editor = "number" },
+    words = "a table" },
+  number = { is = is_finite, words = "a number" },
   integer = { is = function(value)
     return is_finite(value) and value % 1 == 0 and math.abs(value) <= MOST
-  end, words = "a whole number", editor = "integer" },
-  u64 = { is = function(value) return is_finite(value) or type(value) == "cdata" end, words = "a number",
-    editor = "number|ffi.cdata*" },
+  end, words = "a whole number" },
+  u64 = { is = function(value) return is_finite(value) or type(value) == "cdata" end, words = "a number" },
   level = { is = function(value) return is_finite(value) and value > 0 and value < 1 end,
-    words = "a number between 0 and 1, such as 0.95", editor = "number" },
-  duration = read_by("seconds", 'a number of seconds or a string such as "500ms"', "number|string"),
-  share = read_by("share", 'a percentage such as "1%"', "string"),
-  file = { is = function(value) return io.type(value) == "file" end, words = "an open file",
-    editor = "file*" },
+    words = "a number between 0 and 1, such as 0.95" },
+  duration = read_by("seconds", 'a number of seconds or a string such as "500ms"'),
+  share = read_by("share", 'a percentage such as "1%"'),
+  file = { is = function(value) return io.type(value) == "file" end, words = "an open file" },
 }
 
 -- ---- classes -------------------------------------------------------------------------------------------

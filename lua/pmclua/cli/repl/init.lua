@@ -136,6 +136,11 @@ local function watch_interrupts()
   if core.take_interrupt() then error(Interrupted, 0) end
 end
 
+-- A loop that keeps what was typed from ending, `while true do pcall(pmc.measure, …) end`, is left between two calls.
+local function leave_typed()
+  if debug.getinfo(2, "S").source == "=stdin" then error(Interrupted, 0) end
+end
+
 --- Runs a chunk until it ends or is interrupted. Returns true and its values, packed; or false and an
 --- error object or text.
 local function run_chunk(chunk, scope)
@@ -145,7 +150,7 @@ local function run_chunk(chunk, scope)
   end
   setfenv(chunk, scope)
   jit.off(chunk, true)
-  running.begin_typed()
+  running.begin_typed(function() debug.sethook(leave_typed, "", 1) end)
   core.catch_interrupts("script", true)
   debug.sethook(watch_interrupts, "", HOOK_INSTRUCTIONS)
   local ok, problem = require("pmclua.cli").guard(function() keep(chunk(keep)) end)

@@ -53,8 +53,8 @@ pmc.events.explain(spec: string, options?: event_options) -> table[]
   What each event counts, and whether it opens here: { event, counts, fields, notes, status, why, note }.
   > print(pmc.events.explain("page-faults")[1].status)
 
-pmc.events.available(spec: string) -> boolean
-  Whether it opens here.
+pmc.events.available(spec: string, is_sure?: boolean) -> boolean
+  Whether it opens here. With is_sure only where the PMU is known to have it.
   > print(pmc.events.available "page-faults")
 
 pmc.events.list(filter?: event_filter) -> table[]
@@ -137,23 +137,23 @@ pmc.metrics.restore(definition: table) -> metric?
   A metric from its `stored` data, without any table; nil where it is no such data.
   > print(pmc.metrics.restore {})
 
-pmc.metrics.parse(source: string) -> metric?, problem: table?
+pmc.metrics.parse(text: string) -> metric?, problem: table?
   A metric, from a name or "name = formula [unit]"; or nil and the problem: message, position, hint.
   > print(pmc.metrics.parse("mpki = 1000 * cache_misses / instructions").name)
 
-pmc.metrics.formula(source: string) -> formula: table?, problem: table?
+pmc.metrics.formula(text: string) -> formula: table?, problem: table?
   A formula, as `per` takes it; formula.evaluate(lookup) gives its value, or nil and why.
   > print(pmc.metrics.formula("n * n").evaluate(function() return 3 end))
 
-pmc.metrics.condition(source: string) -> condition: table?, problem: table?
+pmc.metrics.condition(text: string) -> condition: table?, problem: table?
   A condition, as `reject_if` takes it.
   > print(pmc.metrics.condition("n > 2").evaluate(function() return 3 end))
 
-pmc.metrics.comparison(source: string) -> comparison: table?, problem: table?
+pmc.metrics.comparison(text: string) -> comparison: table?, problem: table?
   A prediction, as `expect` takes it.
   > print(pmc.metrics.comparison("n == 3 +- 2%").operator)
 
-pmc.metrics.limit(source: string) -> limit: table?, problem: table?
+pmc.metrics.limit(text: string) -> limit: table?, problem: table?
   A limit, as `gate` takes it.
   > print(pmc.metrics.limit("instructions <= +1%").relative)
 
