@@ -11,7 +11,8 @@ int sigaction(int, const struct host_action *, struct host_action *);
 int raise(int), fork(void);
 void _exit(int);
 ]=]
-local SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIG_IGN = 1, 2, 15, 17, ffi.cast("void *", 1)
+local SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD = 1, 2, 3, 13, 15, 17
+local SIG_IGN = ffi.cast("void *", 1)
 
 local function action_of(signal)
   local now = ffi.new "struct host_action"
@@ -33,7 +34,7 @@ end
 -- Everything of this process that a library could change.
 local function state()
   local list = {}
-  for _, signal in ipairs { SIGHUP, SIGINT, SIGTERM, SIGCHLD } do
+  for _, signal in ipairs { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD } do
     local now = action_of(signal)
     list[#list + 1] = ("%d: %s %s"):format(signal, tostring(now.handler), tostring(now.mask[0]))
   end
@@ -104,6 +105,41 @@ describe("a program that measures", function()
     end
   end)
 
+  it("has them as before where it drops what it opened, or closes it in another order", function()
+    local result = run [[
+      local handler = ffi.cast("void (*)(int)", function() end)
+      set_action(SIGINT, handler)
+      set_action(SIGPIPE, SIG_IGN)
+      local function collect() for _ = 1, 3 do collectgarbage() end end
+      local function monitor(options)
+        options.events, options.interval = "page-faults", "1ms"
+        return pmc.monitor(options)
+      end
+      local function both() return monitor { target = pmc.self() }, monitor { command = "true" } end
+      local function try()
+        for _, m in ipairs { both() } do m:next() m:close() end
+        local first, second = both()
+        first:next() second:next() first:close() second:close()
+        for _, m in ipairs { both() } do m:next() end
+        both()
+        local m = monitor { target = pmc.self() }
+        pmc.measure("true", { events = "page-faults", repetitions = 2 })
+        m:close()
+        pcall(pmc.monitor, { target = pmc.pid(1), events = "page-faults", delay = -1 })
+        m, first, second = nil, nil, nil
+        collect()
+      end
+      try()
+      changed("monitors", try)
+      changed("dropped in a run", function()
+        monitor { target = pmc.self() }:next()
+        pmc.measure(collect, { events = "page-faults", repetitions = 2 })
+      end)
+    ]]
+    assert.equal("", result.err)
+    assert.equal("monitors\tnothing\ndropped in a run\tnothing\n", result.out)
+  end)
+
   it("gets a second interrupt itself, and every one after the measure", function()
     local result = run [[
       local heard = 0
@@ -165,10 +201,16 @@ describe("a program that measures", function()
       local attr = { type = 1, config = 2, exclude_kernel = 1, disabled = 1 }
       for _ = 1, 5000 do pmc.open(attr) end
       for _ = 1, 1000 do pmc.group { "page-faults:u" } end
-      print "all"
+      for _ = 1, 5000 do pmc.monitor { target = pmc.self(), events = "page-faults:u" } end
+      local spec = { target = pmc.self(), events = "page-faults:u", interval = "1ms" }
+      for _ = 1, 1000 do pmc.monitor(spec):next() end
+      for _ = 1, 100 do pmc.monitor { command = "true", events = "page-faults:u" } end
+      for _ = 1, 5000 do pmc.self() pmc.pid(1) pmc.command "true" end
+      for _ = 1, 3 do collectgarbage() end
+      print(read "/proc/self/limits":match "Max open files%s+(%d+)")
     ]], { before = "ulimit -n 256;" })
     assert.equal("", result.err)
-    assert.equal("all\n", result.out)
+    assert.equal("256\n", result.out)
   end)
 end)
 

@@ -65,6 +65,8 @@ end
 
 -- How many interrupts M.take_interrupt has answered.
 local interrupt_mode, taken = nil, 0
+-- The mode that catch_interrupts was asked for last, and the handles that need interrupts caught whatever that is.
+local asked, holders = nil, 0
 
 --- Counts SIGINT, from 0, instead of dying of it.
 ---@param mode "count"|"second-kills"|"script"|nil "count": the caller looks for them; "second-kills": so it does, and
@@ -72,15 +74,34 @@ local interrupt_mode, taken = nil, 0
 ---@param is_over? boolean those that came are dealt with; otherwise whoever looks next finds them
 ---@return string? before the mode that was in force, for whoever restores it
 function M.catch_interrupts(mode, is_over)
-  local before = interrupt_mode
+  local before, asked_before = interrupt_mode, asked
+  asked = mode
+  mode = mode or holders > 0 and "script" or nil
   interrupt_mode = mode
   if before and mode and not is_over then
     C.pmclua_second_kills(mode ~= "count" and 1 or 0)
-    return before
+    return asked_before
   end
   C.pmclua_catch_interrupts(mode == "count" and 1 or mode and 2 or 0)
   taken = 0
-  return before
+  return asked_before
+end
+
+local function release()
+  holders = holders - 1
+  if holders == 0 and not asked then M.catch_interrupts(nil, true) end
+end
+
+--- Has interrupts caught, as "script" does, until what this returns is called, or is collected.
+---@return fun() release a second time it does nothing
+function M.hold_interrupts()
+  local handle = ffi.gc(ffi.new "char[1]", release)
+  holders = holders + 1
+  if not interrupt_mode then M.catch_interrupts(asked, false) end
+  return function()
+    if handle then ffi.gc(handle, nil) release() end
+    handle = nil
+  end
 end
 
 --- Whether the caller looks for interrupts, until it says otherwise: then the prompt's hook does not.

@@ -35,17 +35,23 @@ function M.descriptor_limits()
   return to_number(limits[0]), to_number(limits[1])
 end
 
---- Raises the soft limit to `wanted` at least, or as far as the hard one allows, until `give_back`: true, or nil and
---- the errno's name.
+local function give_back(handle) C.pmclua_descriptors_give_back(handle[0]) end
+
+--- Raises the soft limit to `wanted` at least, or as far as the hard one allows, until `give_back_descriptors`, or until
+--- what this returns is collected; or nil and the errno's name.
 ---@param count integer that are needed
 ---@param wanted integer
+---@return ffi.cdata*? handle
+---@return string? code
 function M.take_descriptors(count, wanted)
-  return core.private_done(C.pmclua_descriptors_take(count, wanted))
+  local ok, code = core.private_done(C.pmclua_descriptors_take(count, wanted))
+  if not ok then return nil, code end
+  return ffi.gc(ffi.new("uint64_t[1]", count), give_back)
 end
 
---- Undoes `take_descriptors`, which may have been called several times for these.
----@param count integer
-function M.give_back_descriptors(count) C.pmclua_descriptors_give_back(count) end
+--- Undoes `take_descriptors`.
+---@param handle ffi.cdata*
+function M.give_back_descriptors(handle) give_back(ffi.gc(handle, nil)) end
 
 -- ---- programs that pmclua chooses -------------------------------------------------------------------------
 

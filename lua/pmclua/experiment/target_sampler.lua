@@ -45,13 +45,13 @@ local function open(target, event, options)
   local places, release = require("pmclua.counting.target").places(target)
   local where = where_of(places)
   local count = descriptors(where, target)
-  budget.take(count, "samples of " .. target.name)
+  local taken = budget.take(count, "samples of " .. target.name)
   local sampler, failure = profile.open { attr = event.opened, period = options.period, cpus = where.cpus,
     tasks = where.tasks, directory = where.directory, is_alone = not target.inherits,
     ring_bytes = options.ring_bytes, call_chains = options.call_chains }
   release()
-  if sampler then return sampler, count, watch_over_cpus(target, where) end
-  budget.give_back(count)
+  if sampler then return sampler, taken, watch_over_cpus(target, where) end
+  budget.give_back(taken)
   failure.event, failure.descriptors = event.name, count
   error(explain.open(failure), 0)
 end
@@ -65,14 +65,14 @@ end
 ---@return table result of `fn`
 ---@return string[] remarks on CPUs that came or went
 function M.around(target, event, options, fn)
-  local sampler, count, watched = open(target, event, options)
+  local sampler, taken, watched = open(target, event, options)
   if watched then watched:start() end
   sampler:start()
   local ok, result = pcall(fn)
   local found, code = sampler:finish()
   sampler:close()
   local remarks = close_watch(watched)
-  budget.give_back(count)
+  budget.give_back(taken)
   if not ok then error(result, 0) end
   if not found then
     error(explain.problem { code = code, operation = "sample",

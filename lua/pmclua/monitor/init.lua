@@ -26,8 +26,8 @@ local text = require "pmclua.base.text"
 ---@field result? table of a command that has ended: outcome, exit, signal
 ---@field signal? integer that interrupted it
 local Monitor = require("pmclua.public.class").new("counting", "monitor",
-  "ended result signal held group first last ending is_started is_closed next_number start_ns last_ns caught "
-  .. "columns by_field target")
+  "ended result signal held group first last ending is_started is_closed next_number start_ns last_ns "
+  .. "release columns by_field target")
 
 local M = {}
 
@@ -139,7 +139,7 @@ function M.new(spec)
     error(why, 0)
   end
   self.ending = watch_end(self)
-  self.caught = core.catch_interrupts "script"
+  self.release = core.hold_interrupts()
   return self
 end
 
@@ -332,7 +332,7 @@ function Monitor:close()
   self.ended = self.ended or "closed"
   if self.is_closed then return end
   self.is_closed = true
-  core.catch_interrupts(self.caught, true)
+  self.release()
   self.group:close()
   if self.ending then self.ending:close() end
   if self.held then self.held:close() end

@@ -17,7 +17,7 @@ local text = require "pmclua.base.text"
 ---@class pmclua.Watch
 ---@field target pmclua.Target
 ---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
----@field count integer descriptors it holds
+---@field taken ffi.cdata*[] room for its descriptors
 ---@field notes string[] what could not be had, in words
 ---@field hotplug? pmclua.Hotplug of a target that is counted CPU by CPU
 local Watch = {}
@@ -130,8 +130,7 @@ local function open_stable(self)
   for attempt = 1, ATTEMPTS do
     local places, release, notes = targets.places(self.target)
     self.notes = notes
-    self.count = descriptors_for(self, places)
-    budget.take(self.count, describe(self, places))
+    self.taken = { budget.take(descriptors_for(self, places), describe(self, places)) }
     members, failure = open_places(self, places)
     release()
     local is_stable = members and targets.is_same(self.target, places) and can_be_read(members)
@@ -142,7 +141,7 @@ local function open_stable(self)
       return members
     end
     if members then close_members(members) end
-    budget.give_back(self.count)
+    budget.give_back(self.taken[1])
     if failure then return nil, failure end
   end
 end
@@ -219,9 +218,7 @@ end
 local function open_newcomers(self, is_new)
   local places, release = targets.places(self.target)
   local mine = lists.where(places, function(place) return is_new[place.cpu] end)
-  local count = descriptors_for(self, mine)
-  budget.take(count, describe(self, mine))
-  self.count = self.count + count
+  table.insert(self.taken, budget.take(descriptors_for(self, mine), describe(self, mine)))
   local members = open_places(self, mine)
   release()
   return members
@@ -258,7 +255,7 @@ local function look(self)
   if ok and members then take_newcomers(self, cpus, members) end
 end
 
-local counting = {}         -- watches, as keys
+local counting = setmetatable({}, { __mode = "k" })         -- watches, as keys
 
 --- Looks for CPUs that have come online, and for programs that were executed, for all watches that count; to be called
 --- now and then by those who wait while something is counted.
@@ -386,7 +383,7 @@ function Watch:close()
   if self.hotplug then self.hotplug:close() end
   self.dropped:close()
   close_members(self.members)
-  budget.give_back(self.count)
+  for _, taken in ipairs(self.taken) do budget.give_back(taken) end
   self.members = nil
 end
 
