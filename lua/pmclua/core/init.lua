@@ -430,7 +430,8 @@ core.private_failure_table = failure_table
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
   host = { "breakpoints_fire", "call_script", "catch_interrupts", "check_cpus", "clock_hz", "columns",
-    "folder", "hash", "hold_interrupts", "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
+    "folder", "hash", "hold_interrupts",
+    "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
     "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
   files = { "check_place", "create_temporary", "identity", "is_mapped_as", "listing_next", "make_fifo",
     "make_folder", "mkdir", "open_plain", "read_beginning", "read_plain", "real_path", "remove_folder",
