@@ -39,7 +39,7 @@ describe("an annotated function", function()
     local found = pmc.where(faults(), faults() .. " thread", { event = "page-faults", repetitions = 2 })
     local shown = found:report { annotate = "f", width = 80, utf8 = true }
     assert.matches("^f · page%-faults · A 1,000.*, B 1,000.*, B %- A 0\n", shown)
-    assert.matches("\n1,000%S* +1,000%S* +0 +%d+ +TOUCH%(f%)\n", shown)
+    assert.matches("\n1,000%S* +1,000%S* +0 +same +%d+ +TOUCH%(f%)\n", shown)
     assert.is_true(support.widest(shown) <= 80)
   end)
 
@@ -48,7 +48,7 @@ describe("an annotated function", function()
       file = "/nowhere/parse" })
     local code = profiles.code({ profiles.profile { line } }, { profiles.profile { line } })
     local shown = code:report { annotate = "parse", width = 80, utf8 = true }
-    assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +3\nthe source is not here\n", shown)
+    assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +same +3\nthe source is not here\n", shown)
     assert.matches("the file is not here\n", shown)
     assert.matches("no function 'pars' has a line of its own, did you mean 'parse'",
       support.message_of(code.report, code, { annotate = "pars" }))

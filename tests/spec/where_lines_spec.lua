@@ -221,6 +221,63 @@ describe("where by line", function()
   end)
 end)
 
+describe("an annotated function of two builds", function()
+  local found
+
+  setup(function()
+    support.need(support.have "cc", "no C compiler")
+    local b = built(changed("/* 1 */\n/* 2 */\n", "300", "350", "= 2;", "= 2;\n        // here"))
+    found = compared(built(SOURCE), b, "page-faults")
+  end)
+
+  it("is one listing, whose lines have the counts of both, the difference and a verdict", function()
+    local annotation = found:annotation(found:row "touch")
+    assert.same({ 1, 1 }, { #annotation.sources, #annotation.codes })
+    local hot, alone = {}, {}
+    for _, row in ipairs(annotation.sources[1].lines) do
+      if row.values then hot[#hot + 1] = row end
+      if not row.number then alone[#alone + 1] = row.text end
+    end
+    assert.same({ 1, 12, 14, 300, 350, "more" },
+      { #hot, hot[1].number, hot[1].number_b, hot[1].a, hot[1].b, hot[1].verdict })
+    assert.same({ "        // here" }, alone)
+  end)
+
+  it("has instructions that do the same as one row, at both offsets", function()
+    local code = found:annotation(found:row "touch").codes[1]
+    support.need(code.why == nil, code.why)
+    local both, hot = 0, {}
+    for _, row in ipairs(code.list) do
+      if row.offset and row.offset_b then both = both + 1 end
+      if row.values then hot[#hot + 1] = row end
+    end
+    assert.equal(#code.list, both)
+    assert.same({ 1, 300, 350, "more" }, { #hot, hot[1].a, hot[1].b, hot[1].verdict })
+  end)
+
+  it("is shown so as a table, in HTML and as JSON", function()
+    local shown = found:report { annotate = "touch", width = 100, utf8 = true }
+    assert.matches("\n300%S* +350%S* +%+50%S* +more +12 %(B 14%) +p%[i", shown)
+    assert.matches("12 (B 14)", found:report { format = "html" }, 1, true)
+    local said = dkjson.decode(found:report { annotate = "touch", format = "json" })
+    assert.same({ "annotation", "touch", 50 }, { said.kind, said["function"], said.difference })
+    local line = lists.find(said.sources[1].lines, function(row) return row.verdict end)
+    assert.same({ 12, 14, 50, "more" }, { line.number, line.number_b, line.difference, line.verdict })
+  end)
+
+  it("has instructions matched whatever registers and addresses they use", function()
+    local function listed(...)
+      return lists.map({ ... }, function(text) return { text = text } end)
+    end
+    local partner = require("pmclua.ledger.instructions").aligned(
+      listed("mov eax, dword ptr [rdi + 8]", "add eax, 2", "jne 0x1140", "ret"),
+      listed("push rbx", "mov ecx, dword ptr [rsi + 8]", "add ecx, 2", "jne 0x2240", "ret"))
+    local matched = {}
+    for k = 1, 5 do matched[k] = partner(k) or false end
+    assert.same({ false, 1, 2, 3, 4 }, matched)
+  end)
+end)
+
 describe("a stored result", function()
   it("has what its sources read like, once, and is compared by that when they are gone", function()
     local a, path_a = built(SOURCE)

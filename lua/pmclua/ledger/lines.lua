@@ -76,6 +76,12 @@ local function reasons_of(refused)
   end)
 end
 
+--- Which line of A is which of B, by their sources.
+---@param ours table[] profiles of A
+---@param theirs table[] of B
+---@return pmclua.SourcePairing
+function M.pairing(ours, theirs) return sources.new(texts_of(ours), texts_of(theirs)) end
+
 --- Lines of two sides, ready for `match.places`.
 ---@param a pmclua.CodePlace[] by line, changed
 ---@param b pmclua.CodePlace[]

@@ -145,10 +145,10 @@ end
 ---@param profiles table[]
 ---@param place pmclua.CodePlace
 ---@param by pmclua.CodeBy
----@return { line: table, iterations: number }[] iterations: of a kernel, else 1
+---@return { line: table, iterations: number, index: integer }[] iterations: of a kernel, else 1; index: of the profile
 function M.lines_of(profiles, place, by)
   local list = {}
-  for _, profile in ipairs(profiles) do
+  for index, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
       local part = { file = line.file, build_id = line.build_id, fn = line.fn, full = line.full,
         source = line.source, count = 0, at = {} }
@@ -157,7 +157,9 @@ function M.lines_of(profiles, place, by)
         part.count = part.count + at.count
         if at.address or at.line then part.at[#part.at + 1] = at end
       end)
-      if part.count > 0 then list[#list + 1] = { line = part, iterations = profile.iterations or 1 } end
+      if part.count > 0 then
+        list[#list + 1] = { line = part, iterations = profile.iterations or 1, index = index }
+      end
     end
   end
   return list

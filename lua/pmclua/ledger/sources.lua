@@ -199,6 +199,25 @@ function Pairing:line(side, source, number)
   return own or "B " .. at, self.changed[own]
 end
 
+--- The number of A's line that a line of B is; nil: none in that file.
+---@param source string of B
+---@param number integer
+---@param source_a string
+---@return integer?
+function Pairing:partner(source, number, source_a)
+  local i = self.b.begins[source] and self.b.match[self.b.begins[source] + number]
+  return i and self.a.path[i] == source_a and i - self.a.begins[source_a] or nil
+end
+
+--- Whether a line of B stands in the place of one of A with another text.
+---@param source string of B
+---@param number integer
+---@return boolean
+function Pairing:is_changed(source, number)
+  local i = self.b.begins[source] and self.b.match[self.b.begins[source] + number]
+  return i ~= nil and self.changed[i] == true
+end
+
 --- A's file that a source of B is; nil: none.
 ---@param source string
 ---@return string?

@@ -265,6 +265,9 @@ function M.line_verdict(row, unit)
   return row.disagrees and said .. " ?" or said
 end
 
+--- Tones of a verdict on a line.
+M.TONES = { more = "bad", fewer = "good" }
+
 --- How to read the verdicts of a ledger of two sides.
 ---@param ledger pmclua.Ledger
 ---@return string[]

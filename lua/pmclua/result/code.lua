@@ -9,7 +9,10 @@ local explain = require "pmclua.explain"
 local ledgers = require "pmclua.ledger.code"
 local clusters = require "pmclua.result.clusters"
 local complete = require "pmclua.result.complete"
+local added, new_ledger = require("pmclua.ledger").added, require("pmclua.ledger").new
 local lists = require "pmclua.base.lists"
+local match = require "pmclua.ledger.match"
+local mean = require "pmclua.stats.mean"
 local means = require("pmclua.core.symbols").means
 local profile_lines = require("pmclua.ledger.profiles").lines_of
 local profiles = require "pmclua.result.profiles"
@@ -32,7 +35,7 @@ local M = {}
 ---@field profiles table[] all of them: A's, then B's
 ---@field incomplete? string why nothing is concluded from them
 local CodeResult = require("pmclua.public.class").new("measuring", "where",
-  "baseline b groups incomplete called")
+  "baseline b groups incomplete called pairing")
 CodeResult.__tostring = function(self) return self:report() end
 
 local function event_of(result, asked)
@@ -184,16 +187,47 @@ local function side_lines(profiles_of_side, place, by)
   return { lines = place and profile_lines(profiles_of_side, place, by) or {}, n = #profiles_of_side }
 end
 
---- A function's counts by source line and by instruction, as means of A and of B.
+-- Which lines of the two sides are one, where a function is of two builds.
+local function pairing_of(self, place, other)
+  if not (place and other) or match.build_of(place) == match.build_of(other) then return nil end
+  self.pairing = self.pairing or require("pmclua.ledger.lines").pairing(self.a, self.b)
+  return self.pairing
+end
+
+-- Values of each repetition, 0 where there are none.
+local function dense(values, profiles_of_side)
+  local list = {}
+  for i = 1, #profiles_of_side do list[i] = values[i] or 0 end
+  return list
+end
+
+-- Gives rows of a listing their verdicts: they are judged together.
+local function judge_rows(self, rows)
+  if #rows == 0 then return end
+  local samples = self.a[1].period
+  local lines = lists.map(rows, function(row)
+    local a, b = dense(row.values.a, self.a), dense(row.values.b, self.b)
+    return { key = row, label = "", a = a, b = b, samples = (mean.sum(a) + mean.sum(b)) / samples }
+  end)
+  local found = new_ledger { unit = self.unit, lines = lines, a = added(lines, "a"), b = added(lines, "b"),
+    overlaps = true, exact = self:ledger().exact, paired = self.paired,
+    groups = self.groups, incomplete = self.incomplete }
+  for _, judged in ipairs(found.lines) do judged.key.verdict = judged.verdict end
+end
+
+--- A function's counts by source line and by instruction, as means of A and of B, with verdicts on what differs.
 ---@param row pmclua.LedgerRow of `ledger()` or `ledger "inlined"`
 ---@param folders? string[] below which sources may be
 ---@return pmclua.Annotation
 function CodeResult:annotation(row, folders)
   local ours, theirs = places_of(row)
   local is_stored = lists.any(self.profiles, require("pmclua.store.profiles").is_stored)
+  local pairing = pairing_of(self, ours, theirs)
   return require("pmclua.profile.annotation").new(side_lines(self.a, ours, row.line.by),
     self.b and side_lines(self.b, theirs, row.line.by),
-    { is_stored = is_stored, folders = folders })
+    { is_stored = is_stored, folders = folders, pairing = pairing,
+      aligned = function(a, b) return require("pmclua.ledger.instructions").aligned(a, b, pairing) end,
+      judge = self.b and function(rows) judge_rows(self, rows) end or nil })
 end
 
 return M

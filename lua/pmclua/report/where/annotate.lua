@@ -3,6 +3,7 @@
 local lists = require "pmclua.base.lists"
 local scales = require "pmclua.report.where.scale"
 local text = require "pmclua.base.text"
+local words = require "pmclua.report.words"
 
 local M = {}
 
@@ -14,6 +15,7 @@ local function columns_of(scale, sides, place, what)
   local columns = { { name = (sides and sides:sub(1, 1) or "mean") .. unit, align = "right" } }
   if sides == "AB" then
     columns[2], columns[3] = { name = "B", align = "right" }, { name = "B - A", align = "right" }
+    columns[4] = { name = "verdict" }
   end
   columns[#columns + 1] = { name = place, align = "right" }
   columns[#columns + 1] = { name = what }
@@ -24,7 +26,16 @@ local function counts_of(scale, sides, one)
   local function shown(value) return value and scale:value(value) or "" end
   if sides ~= "AB" then return { shown(sides == "B" and one.b or one.a) } end
   local has_any = one.a or one.b
-  return { shown(one.a), shown(one.b), has_any and scale:signed((one.b or 0) - (one.a or 0)) or "" }
+  return { shown(one.a), shown(one.b), has_any and scale:signed((one.b or 0) - (one.a or 0)) or "",
+    words.line_verdict(one, scale.ledger_unit), tones = { [4] = words.TONES[one.verdict] } }
+end
+
+-- "12", "12 (B 14)", "12 (A)": where a row is in the listing of A and of B.
+local function place_of(form, own, other, is_aligned)
+  local said = form:format(own or other)
+  if not is_aligned or own == other then return said end
+  if own and other then return ("%s (B %s)"):format(said, form:format(other)) end
+  return ("%s (%s)"):format(said, own and "A" or "B")
 end
 
 -- A row whose last text reaches to the end of the line.
@@ -55,12 +66,20 @@ end
 
 local function spaced(line) return text.safe((line:gsub("\t", "    "))) end
 
+-- "/a/parse.c", of two builds also B's.
+local function paths_of(found)
+  if not found.path_b or found.path_b == found.path then return text.safe(found.path) end
+  return ("%s (B %s)"):format(text.safe(found.path), text.safe(found.path_b))
+end
+
 local function source_table(found, scale, sides)
   local columns = columns_of(scale, sides, "line", "source")
-  local rows = rows_of(columns, found.lines, "number", function(one)
-    return row_of(counts_of(scale, sides, one), ("%d"):format(one.number), spaced(one.text or ""))
+  local rows = rows_of(columns, found.lines, "index", function(one)
+    local said = spaced(one.text or "") .. (one.changed and "   ; changed" or "")
+    local place = place_of("%d", one.number, one.number_b, found.is_aligned)
+    return row_of(counts_of(scale, sides, one), place, said)
   end)
-  return { title = { text.safe(found.path) }, columns = columns, rows = rows, notes = { found.why } }
+  return { title = { paths_of(found) }, columns = columns, rows = rows, notes = { found.why } }
 end
 
 local SIDES = { A = "A's instructions", B = "B's instructions", AB = "instructions" }
@@ -69,10 +88,13 @@ local function code_table(found, scale, sides)
   local columns = columns_of(scale, sides, "offset", "instruction")
   local rows = rows_of(columns, found.list, "index", function(one)
     local said = one.text and text.safe(one.text) or ""
-    if one.line then said = ("%s   ; line %d"):format(said, one.line) end
-    return row_of(counts_of(scale, sides, one), ("%x"):format(one.offset), said)
+    if one.line or one.line_b then
+      said = ("%s   ; line %s"):format(said, place_of("%d", one.line, one.line_b, found.is_aligned))
+    end
+    local place = place_of("%x", one.offset, one.offset_b, found.is_aligned)
+    return row_of(counts_of(scale, sides, one), place, said)
   end)
-  local title = { text.safe(found.path), SIDES[sides] or "instructions" }
+  local title = { paths_of(found), SIDES[sides] or "instructions" }
   return { title = title, columns = columns, rows = rows, notes = { found.why } }
 end
 
@@ -116,12 +138,20 @@ local function headline(code, row, scale)
   return table.concat({ text.safe(row.label), text.safe(code.event), counts .. unit }, " · ")
 end
 
+--- The row of the function that is asked for.
+---@param code pmclua.CodeResult
+---@param options pmclua.WhereOptions with `annotate`
+---@return pmclua.LedgerRow
+function M.row(code, options)
+  return code:row(options.annotate, options.by == "inlined" and "inlined" or nil)
+end
+
 --- A function beside its source and instructions.
 ---@param code pmclua.CodeResult
 ---@param options pmclua.WhereOptions with `annotate`
 ---@return pmclua.Report
 function M.of(code, options)
-  local row = code:row(options.annotate, options.by == "inlined" and "inlined" or nil)
+  local row = M.row(code, options)
   local tables = M.tables(code, row, options.sources)
   local notes = #tables == 0 and { "nothing is known of where in it the counts are" } or {}
   return { question = headline(code, row, scales.of(code:ledger())), tables = tables, notes = notes }

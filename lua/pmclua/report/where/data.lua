@@ -93,6 +93,37 @@ function M.json(code, by)
     total = row_entry(ledger.total), callers = callers_entry(code:callers()) }, { order = ORDER }) .. "\n"
 end
 
+local ANNOTATION = { "format", "kind", "event", "unit", "function", "a", "b", "difference", "verdict",
+  "number", "number_b", "offset", "offset_b", "text" }
+
+-- A row of a listing without what serves to show it.
+local function listed(row)
+  local entry = {}
+  for name, value in pairs(row) do entry[name] = value end
+  entry.index, entry.values = nil, nil
+  if row.a or row.b then entry.difference = (row.b or 0) - (row.a or 0) end
+  return entry
+end
+
+local function listing_entry(found, rows)
+  return { path = found.path, path_b = found.path_b, why = found.why,
+    [rows] = lists.map(found[rows], listed) }
+end
+
+--- A function beside its source and instructions as one JSON object: report/README.md says what each key is.
+---@param code pmclua.CodeResult
+---@param row pmclua.LedgerRow
+---@param folders? string[] below which sources may be
+---@return string
+function M.annotation(code, row, folders)
+  local found = code:annotation(row, folders)
+  return json.encode({ format = M.FORMAT, kind = "annotation", event = code.event, unit = code.unit,
+    ["function"] = row.label, a = row.a, b = row.b, difference = row.difference, verdict = row.verdict,
+    sources = lists.map(found.sources, function(source) return listing_entry(source, "lines") end),
+    codes = lists.map(found.codes, function(list) return listing_entry(list, "list") end),
+    copies = found.copies, unplaced = found.unplaced }, { order = ANNOTATION }) .. "\n"
+end
+
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
   "value", "unit" }
 

@@ -22,7 +22,11 @@ local RENDERERS = {
     local report = report_of(code, options)
     return require("pmclua.report.markdown").render(code.result, nil, { report = report })
   end,
-  json = function(code, options) return require("pmclua.report.where.data").json(code, options.by) end,
+  json = function(code, options)
+    local data = require "pmclua.report.where.data"
+    if not options.annotate then return data.json(code, options.by) end
+    return data.annotation(code, require("pmclua.report.where.annotate").row(code, options), options.sources)
+  end,
   csv = function(code, options) return require("pmclua.report.where.data").csv(code, options.by) end,
   html = function(code, options) return require("pmclua.report.where.html").render(code, options) end,
   folded = function(code) return require("pmclua.report.where.stacks").folded(code) end,

@@ -12,6 +12,7 @@ local MOST_DIGITS = 1e12        -- exact ones, of which each counts, below this
 
 ---@class pmclua.LedgerScale
 ---@field unit string "ms", "M", ""
+---@field ledger_unit string of the ledger: "ns", ""
 local Scale = {}
 Scale.__index = Scale
 
@@ -38,7 +39,7 @@ end
 ---@return pmclua.LedgerScale
 function M.of(ledger)
   local total = math.max(ledger.total.a, ledger.total.b or 0)
-  local self = setmetatable({ size = 1, unit = ledger.unit }, Scale)
+  local self = setmetatable({ size = 1, unit = ledger.unit, ledger_unit = ledger.unit }, Scale)
   if ledger.unit == "ns" then
     self.size, self.unit = unpack(first_reached(TIMES, total, 1))
   elseif total >= FULL and not (ledger.exact and total < MOST_DIGITS and is_whole(ledger)) then

@@ -13,8 +13,6 @@ local M = {}
 
 local MOST_ROWS = 20
 
-local TONES = { more = "bad", fewer = "good" }
-
 local function share_of(row) return row.share and text.percent(row.share) or "" end
 
 -- ---- rows ----------------------------------------------------------------------------------------------
@@ -26,7 +24,8 @@ end
 
 local function row_of_two(row, scale, unit)
   return { text.safe(row.label), scale:value(row.a), scale:value(row.b), scale:signed(row.difference),
-    scale:interval(row), share_of(row), words.line_verdict(row, unit), tones = { [7] = TONES[row.verdict] } }
+    scale:interval(row), share_of(row), words.line_verdict(row, unit),
+    tones = { [7] = words.TONES[row.verdict] } }
 end
 
 -- What the rows that are not shown add up to.

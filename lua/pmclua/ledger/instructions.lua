@@ -1,0 +1,41 @@
+--- instructions.lua: which instruction of A is which of B: a diff of what they do and of the lines that they are of.
+--
+-- Addresses and registers do not count: another build has others.
+
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local sources = require "pmclua.ledger.sources"
+
+local M = {}
+
+local SIZES = lists.set { "byte", "word", "dword", "qword", "xmmword", "ymmword", "zmmword", "ptr" }
+
+-- "mov r, dword ptr [r + 8]" of "mov eax, dword ptr [rdi + 8]"; of a jump or a call nothing but that.
+local function normal(text)
+  local what, operands = text:match "^(%S+)%s*(.*)$"
+  if not what then return text end
+  if what:find "^[jb]" or what:find "^call" or what:find "^cb" or what:find "^tb" then return what end
+  operands = operands:gsub("%[rip [^%]]*%]", "[rip]"):gsub("0x%x%x%x%x+", "@")
+  operands = operands:gsub("%f[%w]%a[%w]*", function(word) return SIZES[word] and word or "r" end)
+  return what .. " " .. operands
+end
+
+local function hashes_of(side, list, pairing)
+  return table.concat(lists.map(list, function(one)
+    local line = pairing and one.source and one.line and pairing:line(side, one.source, one.line) or ""
+    return core.hash(("%s %s"):format(line, normal(one.text or ""))):sub(-8)
+  end))
+end
+
+--- Which of A's instructions is one of B's.
+---@param a pmclua.ListedInstruction[] of a function
+---@param b pmclua.ListedInstruction[]
+---@param pairing? pmclua.SourcePairing of their lines
+---@return fun(k: integer): integer? A's by B's number
+function M.aligned(a, b, pairing)
+  local found = sources.new({ code = { hashes = hashes_of("a", a, pairing) } },
+    { code = { hashes = hashes_of("b", b, pairing) } })
+  return function(k) return found:partner("code", k, "code") end
+end
+
+return M
