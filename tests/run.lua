@@ -3,10 +3,10 @@
 --
 -- usage: pmclua tests/run.lua [specs | lab]…
 --
--- Each part is a program whose last line is `[part] passed N, failed N, skipped N`. A part that ends without
--- that line, or exceeds its time limit, has failed. If it exits with 77 and without that line, it cannot run
--- here, and the last thing it printed is the reason. Everything temporary is in one folder, removed at the
--- end.
+-- As many parts run at once as there are CPUs: the lab, and shares of the specs. Each is a program whose last line is
+-- `[part] passed N, failed N, skipped N`. A part that ends without that line, or exceeds its time limit, has failed.
+-- If it exits with 77 and without that line, it cannot run here, and the last thing it printed is the reason.
+-- Everything temporary is in one folder, removed at the end.
 
 local here = arg[0]:match "^(.*)/" or "."
 local program = dofile(here .. "/support/program.lua")
@@ -18,12 +18,27 @@ local PROGRAM = here .. "/../build/pmclua"
 local cpus = tonumber(support.output_of "nproc") or 1
 local at_once = #arg == 1 and cpus or math.max(1, cpus - 1)
 
+-- Shares that are smaller than the lab keep the CPUs busy to the end.
+local SHARES = 3
+
+-- The files of a share of the specs, for a shell.
+local function share_of(share)
+  local i, files = 0, {}
+  for path in support.output_of("ls " .. here .. "/spec/*_spec.lua"):gmatch "[^\n]+" do
+    i = i + 1
+    if i % SHARES == share - 1 then files[#files + 1] = path end
+  end
+  return table.concat(files, " ")
+end
+
 local PARTS = {
-  { name = "specs", limit_s = 1500,
-    command = ("%s %s/support/specs.lua specs"):format(PROGRAM, here) },
-  { name = "lab", limit_s = 1500, needs = here .. "/lab/lab.sh",
+  { name = "lab", of = "lab", limit_s = 1500, needs = here .. "/lab/lab.sh",
     command = ("env PMCLUA_LAB_AT_ONCE=%d %s/lab/lab.sh test"):format(at_once, here) },
 }
+for share = 1, SHARES do
+  PARTS[#PARTS + 1] = { name = "specs" .. share, of = "specs", limit_s = 1500,
+    command = ("%s %s/support/specs.lua specs%d %s"):format(PROGRAM, here, share, share_of(share)) }
+end
 
 local INTERRUPTED = 130 * 256                  -- as os.execute has it
 
@@ -68,16 +83,15 @@ end
 local function wanted(part)
   if #arg == 0 then return not part.needs or support.exists(part.needs) end
   for _, name in ipairs(arg) do
-    if name == part.name then return true end
+    if name == part.of then return true end
   end
   return false
 end
 
--- Runs them at the same time: the specs seldom keep more than one CPU busy, the lab takes what is left.
 local function run_parts(parts, folder)
   local words = {}
   for i, part in ipairs(parts) do words[i] = support.quote(line_of(part, folder)) end
-  return os.execute(("exec %s/beside %s"):format(here, table.concat(words, " ")))
+  return os.execute(("exec %s/beside -j %d %s"):format(here, cpus, table.concat(words, " ")))
 end
 
 return program.run(function(folder)
