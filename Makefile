@@ -174,7 +174,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	  'Cflags: -I$${includedir}' > $(BUILD)/pmclua.pc
 	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
 	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
-	$(call put,README.md core/TRAPS.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	$(call put,README.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
 	$(call put,$(BUILD)/documents/editor/pmclua.lua,$(DATADIR)/editor,644)
 	$(call put_all,scripts,$(DATADIR))
 	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))
@@ -184,7 +184,7 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md README.md TRAPS.md READING.md CI.md))
+	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built

@@ -39,6 +39,7 @@ local PLACES = {
   },
   results = {
     load       = { "pmclua.result.files", "load" },
+    format     = { "pmclua.report", "add_format" },
     plot       = { "pmclua.report.plot", "plot" },
     stored     = { "pmclua.result.stored" },
   },

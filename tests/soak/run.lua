@@ -5,7 +5,8 @@
 --   runner: descriptors, resident memory, time for one operation. Descriptors must be the same after every
 --   tenth; memory may not grow by more than 2 MB from the second tenth to the last (the first one fills
 --   caches).
--- usage: pmclua tests/soak/run.lua [SHARE]      1: the full numbers of the table; 0.01: a hundredth of them
+-- usage: pmclua tests/soak/run.lua [SHARE [WORD]]      1: the full numbers of the table; 0.01: a hundredth of them;
+--   WORD: only the rows that have it in their name
 -- reading: speed is shown but not judged, because machines are busy.
 -- exit: 0 if every row is flat
 
@@ -13,7 +14,7 @@ local core = require "pmclua.core"
 local lfs = require "lfs"
 local pmc = require "pmclua"
 
-local share = tonumber(arg[1]) or 1
+local share, only = tonumber(arg[1]) or 1, arg[2]
 local SLACK_KB = 2048
 io.stdout:setvbuf "line"
 
@@ -51,6 +52,36 @@ local function experiment(workload, repetitions)
     repetitions = repetitions, warmup = 0 }
 end
 
+-- As a module in a server: requests are coroutines that wait for each other within what they count; some raise, some
+-- forget a group, and all leave garbage.
+local function serve(n)
+  local groups, waiting = {}, {}
+  for i = 1, 32 do groups[i] = pmc.group { "page-faults", "task-clock" } end
+  local function work(size)
+    local parts = {}
+    for i = 1, 20 do parts[i] = ("x"):rep(size) .. i end
+    coroutine.yield()
+    return table.concat(parts)
+  end
+  local function request(i)
+    local group = groups[i % #groups + 1]
+    local counts, text = group:count(work, i % 97)
+    assert(counts.task_clock > 0 and #text >= 20)
+    assert(not pcall(group.count, group, error, "refused"))
+    if i % 100 == 0 then pmc.group("page-faults"):start() end
+  end
+  for i = 1, n do
+    local thread = coroutine.create(request)
+    assert(coroutine.resume(thread, i))
+    waiting[i] = thread
+    if i > 50 then
+      assert(coroutine.resume(waiting[i - 50]))
+      waiting[i - 50] = nil
+    end
+  end
+  for _, group in ipairs(groups) do group:close() end
+end
+
 -- Each: its name, how often, and what is done n times.
 local ROWS = {
   { "groups opened, started, read, closed", 1e6, function(n)
@@ -68,6 +99,7 @@ local ROWS = {
   { "experiments of one process", 1e4, function(n)
     for _ = 1, n do experiment("true", 1):run { store = false, quiet = true } end
   end },
+  { "requests to a server that counts them", 1e7, serve },
   { "kernels from the cache", 1e5, function(n)
     local compile, runner = require "pmclua.workload.compile", require("pmclua.workload.session").new()
     for _ = 1, n do compile.build(runner, { text = KERNEL, label = "turn.c" }) end
@@ -101,7 +133,8 @@ end
 
 local failed = 0
 for _, row in ipairs(ROWS) do
-  for _, problem in pairs(soak(row[1], row[2], row[3])) do
+  local is_asked = not only or row[1]:find(only, 1, true)
+  for _, problem in pairs(is_asked and soak(row[1], row[2], row[3]) or {}) do
     failed = failed + 1
     print("FAILED " .. row[1] .. ": " .. problem)
   end

@@ -77,7 +77,7 @@ describe("an installation", function()
       "share/bash-completion/completions/pmclua", "share/zsh/site-functions/_pmclua",
       "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/SCRIPTING.md",
       "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md",
-      "share/doc/pmclua/CI.md" } do
+      "share/doc/pmclua/CI.md", "share/doc/pmclua/EXTENDING.md" } do
       assert.is_true(has(files, path), path)
     end
   end)

@@ -19,19 +19,50 @@ local function examples(page)
   return list
 end
 
+-- Runs an example in a folder of its own; prints something, and nothing goes wrong.
+local function run_example(code, folder, env)
+  local compiles = code:find "pmc%.kernel %{" or code:find "pmc%.call" or code:find "pmc%.snippet"
+    or code:find "workloads.filled"
+  support.need(not compiles or support.have "cc", "no C compiler")
+  support.need(not code:find "pmc%.regions" or support.have_root(), "probes need root")
+  local result = support.pmclua({ "-e", code },
+    { folder = folder, env = support.merged({ XDG_STATE_HOME = folder .. "/state" }, env) })
+  assert.equal("", (result.err:gsub("pmclua: [^\n]*predictions hold\n", "")))
+  assert.is_true(result.status == 0 or result.status == 77, result.status)
+  assert.not_equal("", result.out .. (code:find "print" and "" or "-"))
+end
+
+describe("the page on extending pmclua", function()
+  local list = examples(support.read(LUA .. "/EXTENDING.md"))
+
+  for _, example in ipairs(list) do
+    it(("has an example that runs, of 20 lines at most, under %s"):format(example.under), function()
+      assert.is_true(select(2, example.code:gsub("\n", "")) < 20)
+      local folder = support.folder()
+      for _, module in ipairs(list) do           -- "-- workloads/filled.lua" begins a module
+        local path = module.code:match "^%-%- (%S+%.lua)\n"
+        if path then
+          require("lfs").mkdir(folder .. "/" .. path:match "^(.*)/")
+          support.write(folder .. "/" .. path, module.code)
+        end
+      end
+      run_example(example.code, folder, { LUA_PATH = folder .. "/?.lua;;" })
+    end)
+  end
+
+  it("shows a format, a metric, a stop rule and a workload", function()
+    local titles = {}
+    for _, example in ipairs(list) do titles[example.under] = true end
+    for _, title in ipairs { "format", "metric", "stop rule", "workload" } do
+      assert.is_true(titles["A " .. title], title)
+    end
+  end)
+end)
+
 describe("the reference", function()
   for i, example in ipairs(examples(reference)) do
     it(("has an example that runs under %s (%d)"):format(example.under, i), function()
-      local compiles = example.code:find "pmc%.kernel %{" or example.code:find "pmc%.call"
-        or example.code:find "pmc%.snippet"
-      support.need(not compiles or support.have "cc", "no C compiler")
-      support.need(not example.code:find "pmc%.regions" or support.have_root(), "probes need root")
-      local folder = support.folder()
-      local result = support.pmclua({ "-e", example.code },
-        { folder = folder, env = { XDG_STATE_HOME = folder .. "/state" } })
-      assert.equal("", (result.err:gsub("pmclua: [^\n]*predictions hold\n", "")))
-      assert.is_true(result.status == 0 or result.status == 77, result.status)
-      assert.not_equal("", result.out .. (example.code:find "print" and "" or "-"))
+      run_example(example.code, support.folder())
     end)
   end
 

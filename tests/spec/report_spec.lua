@@ -147,3 +147,14 @@ describe("a report", function()
     end
   end)
 end)
+
+describe("a format of one's own", function()
+  it("is one of the others, named among them, and has a name that no other has", function()
+    local pmc = require "pmclua"
+    pmc.format("own-format", function(result, put) put(#result:list() .. " cells\n") end)
+    assert.equal("1 cells\n", one_cell():report { format = "own-format" })
+    assert.matches("own%-format", support.message_of(function() one_cell():report { format = "nosuch" } end))
+    assert.matches("there is a format 'csv' already", support.message_of(pmc.format, "csv", print), 1, true)
+    assert.matches("a word in lower case, not 'a b'", support.message_of(pmc.format, "a b", print), 1, true)
+  end)
+end)

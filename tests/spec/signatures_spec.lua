@@ -115,6 +115,7 @@ describe("an object that scripts see", function()
       local text = tostring(object)
       assert.not_matches("^table: 0x", text)
       assert.matches("%S", text)
+      assert.not_equal(types.article(class.name), text)      -- which one it is
     end)
   end
 

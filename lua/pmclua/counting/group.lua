@@ -19,6 +19,8 @@ local EIO = 5
 local Group = require("pmclua.public.class").new("counting", "group",
   "handle watch spare read_asked was_started empty_buffer closed")
 
+Group.__about = function(self) return table.concat(self.fields, ", ") end
+
 local group = { Counts = Counts }
 
 -- Symbols in "mem:counter:w" are those of the process that is counted: a target's, or this one.

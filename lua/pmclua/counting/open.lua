@@ -12,6 +12,7 @@ local open = {}
 local TARGETS = { pid = true, cpu = true, group = true, flags = true }
 
 local Event = require("pmclua.public.class").new("counting", "open_event")
+Event.__about = function(self) return self.name end
 
 local function raise(self, operation, errnum)
   error(explain.problem { code = core.errno_name(errnum), operation = operation, event = self.name,

@@ -12,10 +12,10 @@ local M = {}
 ---@class pmclua.Experiment
 ---@field declaration pmclua.Declaration
 local Experiment = require("pmclua.public.class").new("measuring", "experiment", "is_declared")
-Experiment.__tostring = function(self)
-  return ("experiment%s: %d workloads, %d events"):format(
-    self.declaration.name and " " .. self.declaration.name or "", #self.declaration.workloads,
-    #self.declaration.events)
+Experiment.__about = function(self)
+  local declaration, plural = self.declaration, require("pmclua.base.text").plural
+  return ("%s%s, %s"):format(declaration.name and declaration.name .. ", " or "",
+    plural(#declaration.workloads, "workload"), plural(#declaration.events, "event"))
 end
 
 --- True for what M.declare returned.

@@ -22,6 +22,11 @@ local LedgerRow = new_class("measuring", "ledger_row",
   "b b_sum difference low high level median p adjusted share verdict disagrees exact rest estimate signs "
   .. "node why tone samples")
 
+Ledger.__about = function(self)
+  return ("%d lines of %d %s"):format(#self.lines, self.n, self.paired and "pairs" or "repetitions")
+end
+LedgerRow.__about = function(self) return self.label end
+
 local M = {}
 
 ---@class pmclua.LedgerLine: a line as it is asked for

@@ -16,6 +16,7 @@ local text = require "pmclua.base.text"
 ---@field part? integer|string the part of the target that it is of
 ---@field [string] number? an event's count in its unit (estimated where scaled), or a metric's value
 local Interval = require("pmclua.public.class").new("counting", "interval")
+Interval.__about = function(self) return ("number %d, of %.3g s"):format(self.index, self.seconds) end
 local methods = Interval.__index
 
 -- Per object: its monitor and its counts; kept out of the fields that an event may be called.

@@ -8,13 +8,26 @@ local M = {}
 -- Format to module, in the order of help texts.
 local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
 
+local own = {}                  -- formats of scripts: name to a renderer
+
+--- Adds a format of a script's own.
+---@param name string
+---@param write fun(result: pmclua.Result, put: fun(piece: string), options: table)
+function M.add_format(name, write)
+  local problem = not name:find "^%l[%w_-]*$" and "a name is a word in lower case, not '%s'"
+    or lists.contains(FORMATS, name) and "there is a format '%s' already"
+  if problem then require("pmclua.base.problem").misuse("pmc.format: " .. problem:format(name), 2) end
+  own[name] = { write = function(result, put, options) write(result, put, options or {}) end }
+end
+
 --- Names of the formats.
 ---@return string[]
-function M.formats() return { unpack(FORMATS) } end
+function M.formats() return lists.joined { FORMATS, lists.keys(own) } end
 
 local function renderer(format)
+  if own[format] then return own[format] end
   if lists.set(FORMATS)[format] then return require("pmclua.report." .. format) end
-  require("pmclua.base.problem").no_format("there is no format '%s'", format, FORMATS)
+  require("pmclua.base.problem").no_format("there is no format '%s'", format, M.formats())
 end
 
 --- Writes a result in pieces, so that a million repetitions need not be one text. Machine formats depend

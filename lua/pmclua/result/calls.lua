@@ -54,6 +54,8 @@ local RegionCalls = require("pmclua.public.class").new("measuring", "region",
   "entries calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted "
   .. "unseen")
 
+RegionCalls.__about = function(self) return self.name end
+
 --- What became of a region's entries, in the order of reports.
 M.FACTS = regions.FACTS
 

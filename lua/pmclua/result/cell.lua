@@ -184,7 +184,9 @@ function Cell.__fields(cell)
     lists.keys(cell.result.event_by_field), lists.keys(cell.result.metric_by_name) }
 end
 
-function Cell:__tostring() return self:label() end
+function Cell:__about()
+  return ("%s, %s"):format(self:label(), require("pmclua.base.text").plural(self.repetitions, "repetition"))
+end
 
 function Cell:__newindex(key)
   explain.misuse(("a cell is for reading: %s of %s cannot be set"):format(tostring(key), self:label()), 2)

@@ -13,6 +13,7 @@ local bxor, rol, lshift, rshift, tobit = bit.bxor, bit.rol, bit.lshift, bit.rshi
 local TWO32 = 2 ^ 32
 
 local Random = require("pmclua.public.class").new("stats", "random")
+Random.__tostring = function() return "a generator of random numbers" end
 
 local M = {}
 

@@ -11,6 +11,7 @@ local call = {}
 -- ---- buffers ----
 
 local Buffer = require("pmclua.public.class").new("workloads", "buffer", "fresh")
+Buffer.__about = function(self) return ("%s[%s] of %s"):format(self.type, self.count, self.fill) end
 
 -- Element i of a buffer, as a C expression; x is the state of a pseudo-random generator (splitmix64).
 local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_random(&x)", one = "1" }
@@ -94,7 +95,7 @@ end
 -- An argument as results show it.
 local function shown(value)
   if getmetatable(value) ~= Buffer then return argument(value) end
-  return ("%s[%s] of %s"):format(value.type, value.count, value.fill)
+  return Buffer.__about(value)
 end
 
 -- C for an element: a number as it is, for the compiler says what the type cannot hold.

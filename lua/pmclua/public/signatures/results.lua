@@ -16,6 +16,12 @@ pmc.plot(source: result|path|string[], options?: string|plot_options) -> plot
   raises an error without gnuplot
   > pmc.plot("/path/of/a/result.jsonl", "ecdf")
 
+pmc.format(name: name, write: function)
+  Adds a format of one's own to result:report, result:write and --format: write(result, put, options) gives its text to
+  put, in pieces.
+  raises an error for the name of another format, and for one that is not a word
+  > pmc.format("tap", function(result, put) put(("1..%d\n"):format(#result:list())) end)
+
 record plot_options
   kind?: name -- "distribution", "ecdf", "factor", "regression", "order", "histogram" or "time"
   name?: name -- the event or metric; default: the primary one

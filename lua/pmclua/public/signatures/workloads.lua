@@ -21,10 +21,11 @@ record command_words
 record command_environment
   [name]: string|number|false
 
-class command
+class command command
   A command as a workload.
   name: string -- shown in reports
   kind: "command"
+  > command = pmc.command "true"
 
 pmc.kernel(options: kernel_options) -> kernel
   A C function `void symbol(void *state, uint64_t iterations)`, called in a hot loop and counted per iteration.
@@ -55,10 +56,11 @@ record kernel_options
 record kernel_params
   [name]: string|number
 
-class kernel
+class kernel kernel
   A kernel, a call or a snippet as a workload.
   name: string -- shown in reports
   kind: "kernel"
+  > kernel = pmc.snippet { asm = "nop" }
 
 pmc.call(options: call_options) -> kernel
   Any C function, by its declaration, called once per iteration.
@@ -85,12 +87,13 @@ record buffer_options
   fill?: "zero"|"one"|"index"|"reverse"|"random"|number -- default: "zero"
   fresh?: boolean -- true: filled again before each measured call
 
-class buffer
+class buffer buffer
   An array of C values, for the args of pmc.call.
   type: string
   count: integer|name
   fill: string|number
   fresh?: boolean
+  > buffer = pmc.buffer { "int", count = 3 }
 
 pmc.snippet(options: snippet_options) -> kernel
   A line of assembly or C, copied `unroll` times into a loop; counted per turn of the loop.
