@@ -195,7 +195,7 @@ describe("where by line", function()
     local labels = lists.by(ledger.lines, "label")
     assert.is_true(labels["w.c:12 touch (changed)"].line.is_guess)
     assert.equal(300, labels["w.c:12 touch (changed)"].b)
-    assert.equal(1, labels["w.c:16 (B alone) other"].b)
+    assert.equal(1, labels["w.c:16 (B) other"].b)
   end)
 
   it("is refused for functions of which a source is newer than its program, or gone", function()

@@ -63,7 +63,7 @@ local function line_words(line, place, form)
   end
   local said, other = at(place), line.place and line.other
   if not place.text_line then return said end
-  if not other then return ("%s (%s alone)"):format(said, line.place and "A" or "B") end
+  if not other then return ("%s (%s)"):format(said, line.place and "A" or "B") end
   local is_same = tail(place.source, 1) == tail(other.source, 1)
   if is_same and place.line == other.line then return said end
   return ("%s (B %s)"):format(said, is_same and other.line or at(other))
