@@ -19,7 +19,7 @@ describe("a declaration", function()
   it("reports every mistake at once, each with the nearest right word", function()
     local message = message_of(pmc.experiment, {
       events = { "page-faults", "cylces", "page-faults", "cs,ipc" }, workload = {}, workloads = { "true",
-        "true" },
+        pmc.command "true" },
       repetitons = 3, factors = { { "n", { 1, 1 } } }, baseline = "tru",
       metrics = { "x = foo / page_faults" },
       warmup = -1, timeout = "5 parsecs", iterations = 0.5,

@@ -27,6 +27,7 @@ local M = {}
 ---@class pmclua.core.Samples what a sampler found
 ---@field total number|ffi.cdata* counted, exact
 ---@field files pmclua.core.HitFile[]
+---@field is_partial? boolean a CPU came or went meanwhile: not all was counted that there was
 local Samples = {}
 Samples.__index = Samples
 

@@ -100,7 +100,10 @@ local function known_count(self, step, run)
   local known = self.counted[cell] and self.counted[cell][index]
   if known then return known end
   local result = run(set_of(self, self.passes[step.pass], NEVER))
-  if not result.profile or result.outcome ~= "done" then return nil, result end
+  if not result.profile or result.outcome ~= "done" then
+    result.profile = nil         -- nothing was sampled
+    return nil, result
+  end
   note(self, cell, index, result.profile.total, result)
   return self.counted[cell][index]
 end
@@ -171,7 +174,7 @@ function Sampling:around(step, fn)
   local found, result, about_cpus = target_sampler.around(self.target, event,
     { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains }, fn)
   self.said:append(about_cpus)
-  result.profile = found
+  result.profile, found.is_partial = found, #about_cpus > 0
   return with_drop(result)
 end
 

@@ -14,9 +14,16 @@ function M.default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
 end
 
+-- Why a cell has no profile, or of all why no run has; nil: they have.
 local function nothing_sampled(result)
-  local failed = lists.find(result:list(), function(cell) return cell.first_failure ~= nil end)
-  local why = failed and failed.first_failure.why or require("pmclua.result.profiles").why_absent(result)
+  local profiles = require "pmclua.result.profiles"
+  local events = profiles.events(result)
+  local function is_bare(cell) return next(profiles.by_index(result, cell.number, events[1])) == nil end
+  local bare = lists.where(result:list(), is_bare)
+  if #events > 0 and #bare == 0 then return nil end
+  local failed = lists.find(bare, function(cell) return cell.first_failure ~= nil end)
+  local why = failed and ("%s: %s"):format(failed.workload, failed.first_failure.why)
+    or profiles.why_absent(result)
   if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
   local refused = lists.find(result.events, function(event) return event.why end)
   if refused then
@@ -79,7 +86,8 @@ function M.where(...)
   local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
   local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false }
   if result.problem then error(result.problem, 0) end
-  if #require("pmclua.result.profiles").events(result) == 0 then error(nothing_sampled(result), 0) end
+  local problem = nothing_sampled(result)
+  if problem then error(problem, 0) end
   return result:where()
 end
 

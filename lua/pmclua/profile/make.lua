@@ -104,7 +104,7 @@ local function rest_of(found, event, total)
   local left = total - found.samples * found.period
   local rest = { unmapped = found.unmapped * found.period }
   local function take(name, most)
-    rest[name] = math.max(0, math.min(left, most))
+    rest[name] = math.max(0, math.min(left, tonumber(most)))
     left = left - rest[name]
   end
   take("lost", found.lost * found.period)
@@ -128,7 +128,7 @@ function M.new(found, event, attribution, options)
   options = options or {}
   local total = tonumber(found.total)
   local rest = rest_of(found, event, total)
-  local is_exact = found.period == 1 and next(rest) == nil
+  local is_exact = found.period == 1 and next(rest) == nil and not found.is_partial
   local lines = lines_of(found, attribution)
   if attribution:complete(lines, total, options.lines or false) then lines = lines_of(found, attribution) end
   return { event = event.name, period = found.period, total = total, unit = event.unit,

@@ -120,3 +120,16 @@ describe("a CPU that goes offline while a cgroup is counted", function()
     assert.equal(2, select(2, run.out:gsub(",calls,[^\n]*,100[01],counted", "")), run.out)
   end)
 end)
+
+describe("a profile of CPUs", function()
+  it("keeps what one had before it went offline, says so, and is not exact", function()
+    local where = ("pmclua where -e syscalls:sys_enter_getppid -a -o - -- sh -c '%s'"):format(
+      call(1000, "taskset -c 1") .. "echo 0 >online; sleep 0.3; echo 1 >online; sleep 0.2")
+    local run = in_lab(BEFORE .. where)
+    local row = run.out:match "\n(getppid[^\n]*)"
+    assert.truthy(row, run.out .. run.err)
+    assert.matches(" 1,%d%d%d ", row)
+    assert.not_matches("=", row)
+    assert.matches(WENT, run.out)
+  end)
+end)
