@@ -929,6 +929,8 @@ struct pmclua_instruction {
 /* The instruction at an offset in the file. Errors as of pmclua_symbols_exits; -ENOTSUP: also where it is not of
  * the kind of machine that this is. */
 int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_instruction *out);
+/* The same of the first of `count` bytes of this machine's code, which are at an offset. */
+int pmclua_instruction(const uint8_t *bytes, uint64_t count, uint64_t offset, struct pmclua_instruction *instruction);
 
 /* FFI-BEGIN lines */
 

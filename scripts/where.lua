@@ -25,11 +25,11 @@
 --   that reads alike, whatever its number. Of two commands, a verdict holds for all lines together; with
 --   too few pairs there is none. `spread over many`: the total differs, but no line that could be named.
 --   Where more than 20 % of the samples are lost nothing is concluded (77).
--- caveats: threads, children and the programs that they execute are included. A command is run once more
---   than asked, to count. Of one command, its own output is left alone and the table goes to standard
---   error; of two, their output goes to /dev/null. Nothing is stored without --store. Call chains need
---   programs that keep frame pointers (-fno-omit-frame-pointer), which Debian's do not; those of
---   valgrind:: events need none. What reaches neither `main` nor a thread's start is under [caller
+-- caveats: threads, children and the programs that they execute are included. Each repetition is two
+--   runs of a command: one counted, one sampled. Of one command, its own output is left alone and the
+--   table goes to standard error; of two, their output goes to /dev/null. Nothing is stored without
+--   --store. Call chains need programs that keep frame pointers (-fno-omit-frame-pointer), which
+--   Debian's do not; those of valgrind:: events need none. What reaches neither `main` nor a thread's start is under [caller
 --   unknown], and a function without a frame of its own hides its caller. Where DEBUGINFOD_URLS names
 --   servers, they are asked for what would be shown without names (without lines, for --lines, --inlined,
 --   --annotate and html): of the 20 largest functions, those with 1 % or more. They may take 10 s
@@ -42,7 +42,7 @@ local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedsc
 local opt = pmc.options(pmc.targets.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
-  { "repeat", type = "integer", short = "r", value = "N", help = "run each command N times (1; of two: 30)" },
+  { "repeat", type = "integer", short = "r", value = "N", help = "N runs counted, N sampled (1; of 2: 30)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },

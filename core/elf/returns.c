@@ -299,15 +299,14 @@ static void describe_arm64(const struct code *code, struct pmclua_instruction *o
         out->flags = PMCLUA_INSTRUCTION_MEMORY;    /* a load relative to it */
 }
 
-static int read_instruction(struct code *code, int fd, uint64_t offset, struct pmclua_instruction *out)
+static int read_instruction(struct code *code, const uint8_t *bytes, size_t count, uint64_t offset,
+                            struct pmclua_instruction *out)
 {
-    uint8_t bytes[16];
-    ssize_t got = pread(fd, bytes, sizeof bytes, (off_t)offset);
     const uint8_t *place = bytes;
-    size_t left = got > 0 ? (size_t)got : 0;
+    size_t left = count;
     uint64_t address = offset;
     int is_known = capstone.disasm_iter(code->handle, &place, &left, &address, code->instruction);
-    if (!is_known && (!code->step || got < code->step))
+    if (!is_known && (!code->step || count < (size_t)code->step))
         return -EILSEQ;
     *out = (struct pmclua_instruction){ .size = is_known ? code->instruction->size : (uint32_t)code->step };
     memcpy(out->bytes, bytes, out->size);
@@ -325,14 +324,21 @@ static int read_instruction(struct code *code, int fd, uint64_t offset, struct p
 
 int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_instruction *out)
 {
+    uint8_t bytes[16];
+    if (symbols->machine != OWN_MACHINE)
+        return -ENOTSUP;
+    ssize_t got = pread(symbols->fd, bytes, sizeof bytes, (off_t)offset);
+    return pmclua_instruction(bytes, got > 0 ? (size_t)got : 0, offset, out);
+}
+
+int pmclua_instruction(const uint8_t *bytes, uint64_t count, uint64_t offset, struct pmclua_instruction *out)
+{
     struct code code = { 0 };
     int result = ready();
-    if (result == 0 && symbols->machine != OWN_MACHINE)
-        result = -ENOTSUP;
     if (result == 0)
-        result = open_machine(&code, symbols->machine);
+        result = open_machine(&code, OWN_MACHINE);
     if (result == 0)
-        result = read_instruction(&code, symbols->fd, offset, out);
+        result = read_instruction(&code, bytes, count, offset, out);
     close_code(&code);
     return result;
 }

@@ -38,6 +38,7 @@ describe("a profile", function()
     own.lines[1].at[1].source = "/home/u/inner.h"
     own.lines[2].at[1] = { address = 0xffffffff81000010ULL, count = 5, samples = 5 }
     own.lines[2].kind, own.lines[2].nameless = "kernel", true
+    own.lines[1].code = { { from = 4096, bytes = "\0\xc3\n\"", machine = "x64" } }
     local path = made.stored(new_path(), header(), { record(1, 1, own) })
     local lines = lines_of(path)
     assert.matches('^{"kind":"profile","cell":1,"pass":1,"index":1,', lines[2])

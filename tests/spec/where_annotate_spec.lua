@@ -49,7 +49,7 @@ describe("an annotated function", function()
     local code = profiles.code({ profiles.profile { line } }, { profiles.profile { line } })
     local shown = code:report { annotate = "parse", width = 80, utf8 = true }
     assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +same +3\nthe source is not here\n", shown)
-    assert.matches("the file is not here\n", shown)
+    assert.matches("the file is not here, and its code was not kept\n", shown)
     assert.matches("no function 'pars' has a line of its own, did you mean 'parse'",
       support.message_of(code.report, code, { annotate = "pars" }))
   end)

@@ -193,3 +193,33 @@ describe("functions of a process", function()
     assert.not_equal(mapped.id(page(0xf7f00000)), mapped.id(page(0x7fff00000000)))
   end)
 end)
+
+describe("a stored result", function()
+  it("is annotated with the instructions that were sampled, whatever stands at the path by now", function()
+    support.need(support.have "cc", "no C compiler")
+    for _, build in ipairs { "with a build id", "without a build id" } do
+      local right, wrong, folder = programs_of(build)
+      local path, stored = folder .. "/program", folder .. "/stored.jsonl"
+      copy(right, path)
+      local run = support.pmclua { "where", "-e", "page-faults", "-r", "2", "--store", stored, "--", path }
+      assert.equal(0, run.status, run.err)
+      local function instructions()
+        local shown = support.pmclua { "where", "--annotate", "right", stored }
+        assert.equal(0, shown.status, shown.err)
+        return shown.out:gsub("   ; line %d+", "")
+      end
+      local then_shown = instructions()
+      assert.matches("500%.0 +%x+  %w+ ", then_shown)
+      copy(wrong, path)
+      assert.equal(then_shown, instructions())
+      assert(os.remove(path))
+      assert.equal(then_shown, instructions())
+      -- A result without the code says so.
+      support.write(stored, (support.read(stored):gsub('"code":%b{},?', "")))
+      copy(wrong, path)
+      local without = instructions()
+      assert.matches("not the one that was sampled, and its code was not kept", (without:gsub("%s+", " ")))
+      assert.not_matches("500%.0 +%x+  %w+ ", without)
+    end
+  end)
+end)

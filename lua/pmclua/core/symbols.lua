@@ -272,6 +272,15 @@ end
 ---@field relative integer where in it that address is, from 0
 ---@field relative_bytes integer 0: it has none, or its bits are no bytes (arm64)
 
+local function instruction_of(raw, result)
+  if result < 0 then return refused(result) end
+  local function has(flag) return math.floor(raw.flags / flag) % 2 == 1 end
+  return { bytes = ffi.string(raw.bytes, raw.size), text = ffi.string(raw.text),
+    relative = raw.relative, relative_bytes = raw.relative_bytes,
+    is_return = has(C.PMCLUA_INSTRUCTION_RETURN), jumps = has(C.PMCLUA_INSTRUCTION_JUMP),
+    reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }
+end
+
 --- The instruction at an offset in the file; nil, errno name and number where it cannot be known.
 ---@param offset number
 ---@return pmclua.core.Instruction?
@@ -279,13 +288,18 @@ end
 ---@return integer? errnum
 function Symbols:instruction(offset)
   local raw = ffi.new "struct pmclua_instruction"
-  local result = C.pmclua_symbols_instruction(open_handle(self), offset, raw)
-  if result < 0 then return refused(result) end
-  local function has(flag) return math.floor(raw.flags / flag) % 2 == 1 end
-  return { bytes = ffi.string(raw.bytes, raw.size), text = ffi.string(raw.text),
-    relative = raw.relative, relative_bytes = raw.relative_bytes,
-    is_return = has(C.PMCLUA_INSTRUCTION_RETURN), jumps = has(C.PMCLUA_INSTRUCTION_JUMP),
-    reads = has(C.PMCLUA_INSTRUCTION_MEMORY), unfit = has(C.PMCLUA_INSTRUCTION_UNFIT) }
+  return instruction_of(raw, C.pmclua_symbols_instruction(open_handle(self), offset, raw))
+end
+
+--- The same of code of this machine that is no file's any more.
+---@param bytes string from the instruction on
+---@param offset number in the file that it was in
+---@return pmclua.core.Instruction?
+---@return string? code
+---@return integer? errnum
+function M.instruction(bytes, offset)
+  local raw = ffi.new "struct pmclua_instruction"
+  return instruction_of(raw, C.pmclua_instruction(bytes, #bytes, offset, raw))
 end
 
 --- How often functions of that name were copied into their callers; nil without debug information.

@@ -137,9 +137,11 @@ function check.workloads(value, wrong)
     local one, why = workload.from(item, name)
     if one then
       list[#list + 1] = one
-      -- Functions have no name of their own; at the prompt all stand in line 1. A command against itself shows what
-      -- chance alone does.
-      if (one.kind == "function" or type(item) == "string") and not name then one.name = another_name(one.name, seen) end
+      -- Functions have no name of their own; at the prompt all stand in line 1. A command against itself
+      -- shows what chance alone does.
+      if (one.kind == "function" or type(item) == "string") and not name then
+        one.name = another_name(one.name, seen)
+      end
       if seen[one.name] then
         wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", one.name)
       end

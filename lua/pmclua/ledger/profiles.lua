@@ -151,7 +151,7 @@ function M.lines_of(profiles, place, by)
   for index, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
       local part = { file = line.file, build_id = line.build_id, fn = line.fn, full = line.full,
-        source = line.source, count = 0, at = {} }
+        source = line.source, code = line.code, count = 0, at = {} }
       each_part(line, by, function(of, at)
         if key_of(line, of, at, by) ~= place.key then return end
         part.count = part.count + at.count

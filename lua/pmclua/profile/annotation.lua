@@ -62,6 +62,13 @@ local function add_copy(copies, line, at, side, value)
   copies[key][side] = (copies[key][side] or 0) + value
 end
 
+-- Notes what was sampled, and the code that was kept of the function, by offset.
+local function note_code(file, line, at)
+  file.places, file.kept = file.places or {}, file.kept or {}
+  file.places[at.address] = at
+  for _, code in ipairs(line.code or {}) do file.kept[code.from] = code end
+end
+
 -- What a side has by source file and line, and by file and instruction.
 local function gather(self, side, of)
   local sources, codes = {}, {}
@@ -76,7 +83,9 @@ local function gather(self, side, of)
       end
       if at.inlined then add_copy(self.copies, line, at, side, at.count / parts) end
       if type(at.address) == "number" then
-        add(codes, line.file .. "\0" .. (line.build_id or ""), line, at.address, entry, of.n, at.count)
+        local key = line.file .. "\0" .. (line.build_id or "")
+        add(codes, key, line, at.address, entry, of.n, at.count)
+        note_code(codes[key], line, at)
       end
     end
     self.unplaced[side] = self.unplaced[side] + (line.count - placed) / parts
@@ -217,14 +226,21 @@ local function bare(counts)
   return lists.map(lists.keys(counts), function(offset) return { offset = offset } end)
 end
 
+-- Of two sides of one build each has kept what the other has.
+local function take_kept(file, other)
+  for from, code in pairs(other.kept) do file.kept[from] = code end
+  for offset, at in pairs(other.places) do file.places[offset] = at end
+end
+
 local function instructions_of(file, other)
   if not file then return {}, nil end
   local offsets = lists.keys(file.counts)
   if other and other.build == file.build then
     offsets = lists.unique(lists.joined { offsets, lists.keys(other.counts) })
     table.sort(offsets)
+    take_kept(file, other)
   end
-  local list, why = listing.instructions(file.path, offsets)
+  local list, why = listing.instructions(file, offsets)
   return list or bare(file.counts), why
 end
 

@@ -3,6 +3,7 @@
 -- Files are read once, and each of their instructions is looked up once, however many repetitions hit it.
 
 local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
+local core = require "pmclua.core"
 local mapped = require("pmclua.base.lazy").module "pmclua.profile.mapped"
 local symbols_of = require("pmclua.base.lazy").module "pmclua.core.symbols"
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
@@ -87,6 +88,7 @@ local function place_in_file(known, offset)
   local outer = code.inlined and code.inlined[#code.inlined]
   local place = { fn = code.fn, full = code.full ~= code.fn and code.full or nil, which = code.which,
     is_local = code.is_local, address = code.address, line = code.line,
+    first = code.start and offset - (code.address - code.start), bytes = code.bytes,
     source = code.declared or outer and outer.source or code.source,
     line_source = code.source, inlined = code.inlined }
   if not place.fn then
@@ -119,6 +121,46 @@ function Attribution:sources(lines)
     local known = self.files[id_key(line.file, line.build_id)]
     return known and written_of(known)
   end)
+end
+
+local KEPT_BYTES = 2 ^ 18         -- of code, in a profile
+
+---@class pmclua.KeptCode the code of a function, or of a part of it
+---@field from number offset of its first byte in the file
+---@field bytes string
+---@field machine string "x64", "arm64"
+
+-- The code of the function at a place; nil: it cannot be had any more.
+local function code_at(known, place)
+  known.code = known.code or {}
+  local code = known.code[place.first]
+  if code == nil then
+    local file = core.open_plain(known.opened.path)
+    local is_it = file and mapped.is_unchanged(known.opened)
+    local bytes = is_it and file:read_at(place.first, place.bytes)
+    if file then file:close() end
+    code = bytes and #bytes == place.bytes
+      and { from = place.first, bytes = bytes, machine = require("jit").arch } or false
+    known.code[place.first] = code
+  end
+  return code or nil
+end
+
+--- Keeps the code of functions with a profile, as far as there is room: files may be replaced.
+---@param lines pmclua.ProfileLine[] the largest first; those that have code get `code`
+function Attribution:keep_code(lines)
+  local room = KEPT_BYTES
+  for _, line in ipairs(lines) do
+    local known, list, seen = self.files[id_key(line.file, line.build_id)], {}, {}
+    for _, at in ipairs(known and known.opened and known.opened.path and line.at or {}) do
+      local place = known.places[at.address]
+      if place and place.first and not seen[place.first] and place.bytes <= room then
+        seen[place.first], room = true, room - place.bytes
+        list[#list + 1] = code_at(known, place)
+      end
+    end
+    line.code = list[1] and list or nil
+  end
 end
 
 -- ---- what has no file ----------------------------------------------------------------------------------

@@ -122,13 +122,14 @@ end
 ---@field line? integer
 ---@field source? string
 
--- Appends the instructions of a range; false where one is not understood.
-local function add_range(list, symbols, first, beyond)
+-- Appends the instructions of a range; false where one is not understood. read(offset): the instruction there;
+-- place_of(offset): what it belongs to.
+local function add_range(list, first, beyond, read, place_of)
   local offset = first
   while offset < beyond and #list < MOST_INSTRUCTIONS do
-    local one, code = symbols:instruction(offset)
+    local one, code = read(offset)
     if not one then return false, code end
-    local place = symbols:code(offset) or {}
+    local place = place_of(offset) or {}
     list[#list + 1] = { offset = offset, text = one.text ~= "" and one.text or "(unknown)", line = place.line,
       source = place.source }
     offset = offset + #one.bytes
@@ -155,28 +156,70 @@ local function ranges_of(symbols, offsets)
   return ranges
 end
 
---- The instructions of the functions that hold some offsets.
----@param file string a program or library
----@param offsets number[] in the file
----@return pmclua.ListedInstruction[]? list
----@return string? why there is none
-function M.instructions(file, offsets)
-  if file:sub(1, 1) ~= "/" then return nil, "it is in no file" end
-  local symbols, code = require("pmclua.core.symbols").open(file)
-  if not symbols then
-    return nil, code == "ELIBACC" and "elfutils (libdw1) is not installed" or "the file is not here"
+-- A listing, unless an instruction of it is not understood, or one of the offsets is within one.
+local function checked(list, refused, offsets)
+  if refused or #list == 0 then
+    return nil, refused and (REASONS[refused] or refused) or "where the function begins is not known"
   end
-  local list, why = {}, nil
-  for _, range in ipairs(ranges_of(symbols, offsets)) do
-    local ok, refused = add_range(list, symbols, range[1], range[2])
-    if not ok then why = REASONS[refused] or refused end
-  end
-  symbols:close()
-  if why or #list == 0 then return nil, why or "where the function begins is not known" end
   local begins = lists.by(list, "offset")
   local are_there = lists.all(offsets, function(offset) return begins[offset] end)
   if not are_there then return nil, "the file is not the one that was sampled" end
   return list
+end
+
+local function listed_file(symbols, offsets)
+  local list, refused = {}, nil
+  for _, range in ipairs(ranges_of(symbols, offsets)) do
+    local ok, code = add_range(list, range[1], range[2],
+      function(offset) return symbols:instruction(offset) end,
+      function(offset) return symbols:code(offset) end)
+    if not ok then refused = code end
+  end
+  return checked(list, refused, offsets)
+end
+
+-- Of code that was kept, only what was sampled has lines.
+local function listed_kept(file, offsets)
+  local list, refused = {}, nil
+  local function place_of(offset) return file.places[offset] end
+  for _, from in ipairs(lists.keys(file.kept)) do
+    local code = file.kept[from]
+    local function read(offset)
+      local at = offset - from
+      return require("pmclua.core.symbols").instruction(code.bytes:sub(at + 1, at + 16), offset)
+    end
+    if code.machine ~= jit.arch then return nil, REASONS.ENOTSUP end
+    local ok, why = add_range(list, from, from + #code.bytes, read, place_of)
+    if not ok then refused = why end
+  end
+  return checked(list, refused, offsets)
+end
+
+---@class pmclua.SampledFile
+---@field path string of a program or library
+---@field build string its build id, or what stands for it
+---@field kept table<number, pmclua.KeptCode> by offset
+---@field places table<number, pmclua.ProfileAt> what was sampled, by offset
+
+--- The instructions of the functions that hold some offsets: of the file, where it is still the one that was sampled,
+--- else of the code that was kept with the profile.
+---@param file pmclua.SampledFile
+---@param offsets number[]
+---@return pmclua.ListedInstruction[]? list
+---@return string? why there is none
+function M.instructions(file, offsets)
+  if file.path:sub(1, 1) ~= "/" then return nil, "it is in no file" end
+  local symbols, code = require("pmclua.core.symbols").open(file.path)
+  if code == "ELIBACC" then return nil, "elfutils (libdw1) is not installed" end
+  if symbols and require("pmclua.profile.mapped").id_of(file.path, symbols) == file.build then
+    local list, why = listed_file(symbols, offsets)
+    symbols:close()
+    return list, why
+  end
+  if symbols then symbols:close() end
+  if next(file.kept) then return listed_kept(file, offsets) end
+  return nil, symbols and "the file here is not the one that was sampled, and its code was not kept"
+    or "the file is not here, and its code was not kept"
 end
 
 return M

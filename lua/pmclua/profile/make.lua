@@ -32,6 +32,7 @@ local M = {}
 ---@field count number
 ---@field samples integer
 ---@field at pmclua.ProfileAt[] by address
+---@field code? pmclua.KeptCode[] of what was sampled, as far as there was room
 
 ---@class pmclua.Profile what one repetition of one event gave
 ---@field event string
@@ -131,6 +132,7 @@ function M.new(found, event, attribution, options)
   local is_exact = found.period == 1 and next(rest) == nil and not found.is_partial
   local lines = lines_of(found, attribution)
   if attribution:complete(lines, total, options.lines or false) then lines = lines_of(found, attribution) end
+  attribution:keep_code(lines)
   return { event = event.name, period = found.period, total = total, unit = event.unit,
     lines = lines, rest = rest, exact = is_exact or nil, source = "samples",
     sources = attribution:sources(lines),

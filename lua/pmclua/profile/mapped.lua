@@ -70,8 +70,11 @@ local function doubt(file, path, symbols)
   return now.changed_ns > file.since_ns and CHANGED or nil
 end
 
--- What stands for the build id of a file that has none.
-local function id_of(path, symbols)
+--- The build id of a file, or what stands for it where it has none.
+---@param path string
+---@param symbols pmclua.core.Symbols of it
+---@return string
+function M.id_of(path, symbols)
   return symbols:build_id() or "stat:" .. core.signature(path)
 end
 
@@ -82,7 +85,7 @@ local function try(file, path)
   if not symbols then return nil, ("it cannot be read any more (%s)"):format(code) end
   local why = doubt(file, path, symbols)
   if not why then
-    return { symbols = symbols, id = id_of(path, symbols), path = path, signature = core.signature(path) }
+    return { symbols = symbols, id = M.id_of(path, symbols), path = path, signature = core.signature(path) }
   end
   symbols:close()
   return nil, why

@@ -7,6 +7,7 @@
 local core = require "pmclua.core"
 local dkjson = require "dkjson"
 local json = require "pmclua.base.json"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -18,7 +19,7 @@ local LARGEST = 2 ^ 53
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source", "program", "rest", "files", "file", "build_id", "functions", "fn", "full", "nameless", "count",
-  "samples", "at", "chains", "calls", "sources", "texts", "more" }
+  "samples", "at", "chains", "calls", "sources", "code", "texts", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -72,19 +73,44 @@ end
 
 local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations", "ran" }
 
--- What the sources of a profile read like, by the hash of that; and those that no line before had, as far as there is
--- room: the next profile has the others.
-local function put_sources(entry, profile, written)
-  if not profile.sources then return end
-  local names, texts, bytes = {}, {}, 0
-  for path, text in pairs(profile.sources) do
-    local id = text.hashes and core.hash(text.hashes)
-    names[path] = id and { text = id } or { why = text.why }
-    if id and not written[id] and bytes + #text.hashes < MOST_TEXT then
-      written[id], texts[id], bytes = true, text.hashes, bytes + #text.hashes
+-- Texts by their hashes, of which a line has those that no line before had, as far as there is room: the next profile has
+-- the others.
+---@param written table<string, true>
+local function new_texts(written)
+  local texts, bytes = {}, 0
+  return texts, function(text)
+    local id = core.hash(text)
+    if not written[id] and bytes + #text < MOST_TEXT then
+      written[id], texts[id], bytes = true, text, bytes + #text
+    end
+    return id
+  end
+end
+
+-- What the sources of a profile read like.
+local function put_sources(entry, profile, keep)
+  local names = {}
+  for path, text in pairs(profile.sources or {}) do
+    names[path] = text.hashes and { text = keep(text.hashes) } or { why = text.why }
+  end
+  entry.sources = profile.sources and json.object(names)
+end
+
+local function to_hex(bytes)
+  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+-- [from, text, machine] of each piece of code, by its line's number.
+local function put_code(entry, profile, keep)
+  local codes = {}
+  for number, line in ipairs(profile.lines) do
+    if line.code then
+      codes[tostring(number)] = array(lists.map(line.code, function(code)
+        return array { code.from, keep(to_hex(code.bytes)), code.machine }
+      end))
     end
   end
-  entry.sources, entry.texts = json.object(names), next(texts) and json.object(texts) or nil
+  entry.code = next(codes) and json.object(codes) or nil
 end
 
 local function put_profile(record, profile, buffer, written)
@@ -99,7 +125,10 @@ local function put_profile(record, profile, buffer, written)
       entry.rest = json.object(profile.rest or {})
       entry.chains = profile.chains and json.object(profile.chains)
       entry.calls = profile.calls and json.object(profile.calls)
-      put_sources(entry, profile, written)
+      local texts, keep = new_texts(written)
+      put_sources(entry, profile, keep)
+      put_code(entry, profile, keep)
+      entry.texts = next(texts) and json.object(texts) or nil
     end
     buffer:put(json.encode(entry, { order = ORDER }), "\n")
     from = to + 1
@@ -124,6 +153,9 @@ local function is_table(value) return type(value) == "table" end
 local function is_number(value) return type(value) == "number" and math.abs(value) <= 2 ^ 64 end
 local function is_iterations(value) return type(value) == "number" and value >= 1 and value <= LARGEST end
 local function is_share(value) return type(value) == "number" and value > 0 and value < 1 end
+local function is_offset(value)
+  return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= LARGEST
+end
 local function is_count(value) return type(value) == "number" and value >= 0 and value <= 2 ^ 64 end
 
 local function take(entry, name, is, may_lack)
@@ -153,12 +185,33 @@ end
 
 local function is_hashes(value) return is_text(value) and not value:find "%X" end
 
--- Keeps the texts of a line, and gives its sources theirs.
-local function read_sources(entry, texts)
+-- Keeps the texts of a line.
+local function read_texts(entry, texts)
   for id, hashes in pairs(take(entry, "texts", is_table, true) or {}) do
     if not is_hashes(hashes) then refuse "texts" end
     texts[id] = hashes
   end
+end
+
+local function from_hex(text)
+  return (text:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end))
+end
+
+-- Gives the lines of a profile their code.
+local function read_code(entry, lines, texts)
+  for number, list in pairs(take(entry, "code", is_table, true) or {}) do
+    local line = lines[tonumber(number)]
+    if not line or not is_table(list) then refuse "code" end
+    line.code = lists.map(list, function(code)
+      if not is_table(code) or not is_text(code[2]) or not is_text(code[3]) then refuse "code" end
+      local text = texts[code[2]]
+      return text and { from = take(code, 1, is_offset), bytes = from_hex(text), machine = code[3] }
+    end)
+  end
+end
+
+-- Gives sources their texts.
+local function read_sources(entry, texts)
   local sources = take(entry, "sources", is_table, true)
   if not sources then return nil end
   local list = {}
@@ -265,6 +318,8 @@ function Pending:read(text)
   profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
   profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
   profile.calls = entry.calls and counts_by_name(take(entry, "calls", is_table), "calls")
+  read_texts(entry, self.texts)
+  read_code(entry, profile.lines, self.texts)
   profile.sources = read_sources(entry, self.texts)
   check_sum(profile)
   self.list[#self.list + 1], from_files[profile] = profile, true
