@@ -198,6 +198,12 @@ describe("where by line", function()
     assert.equal(1, labels["w.c:16 (B) other"].b)
   end)
 
+  it("has no counts on a side that has the line itself, which is not said to lack it", function()
+    local b = built(changed("/* 1 */\n", "touch(page, 300);", "touch(page, 0);"))
+    local rows = lists.by(compared(built(SOURCE), b, "page-faults"):ledger("line").lines, "label")
+    assert.same({ 300, 0 }, { rows["w.c:12 (B 13) touch"].a, rows["w.c:12 (B 13) touch"].b })
+  end)
+
   it("is refused for functions of which a source is newer than its program, or gone", function()
     local a = built(SOURCE)
     local b, path = built(changed("", "300", "350"))

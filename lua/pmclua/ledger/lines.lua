@@ -39,7 +39,8 @@ end
 -- Gives the lines of a side what they are by their text, and notes the functions that lack some of them.
 local function find_texts(side, pairing, texts, refused)
   for _, place in ipairs(side.of_builds) do
-    place.text_line, place.is_changed = pairing:line(side.name, place.source or "", place.line)
+    place.text_line, place.is_changed, place.other_line =
+      pairing:line(side.name, place.source or "", place.line)
     place.home = side.name == "b" and pairing:file(place.declared or "") or nil
     if not place.text_line then
       refuse(refused, place, (texts[place.source or ""] or UNKNOWN).why or SHORTER.why)

@@ -32,6 +32,7 @@ local M = {}
 ---@field copy_of? string of a line: the function that it was copied with
 ---@field of_key string key of the function
 ---@field text_line? integer|string of a line of one of two builds: equal for those of one text
+---@field other_line? integer what its number is on the other side
 ---@field home? string of one of two builds: what A calls the file that the function is declared in
 
 local function base_name(path) return path and (path:match "([^/]+)/*$" or path) or "?" end

@@ -191,12 +191,14 @@ end
 ---@param number integer
 ---@return integer|string? nil: its source is not known
 ---@return boolean? is_changed its text is another one
+---@return integer? other its number on the other side; nil: it is not there
 function Pairing:line(side, source, number)
   local all = self[side]
   local at = all.begins[source] and all.begins[source] + number
   if not at or all.path[at] ~= source then return nil end
   local own = side == "a" and at or all.match[at]
-  return own or "B " .. at, self.changed[own]
+  local others, match = self[side == "a" and "b" or "a"], all.match[at]
+  return own or "B " .. at, self.changed[own], match and match - others.begins[others.path[match]] or nil
 end
 
 --- The number of A's line that a line of B is; nil: none in that file.
