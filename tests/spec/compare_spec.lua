@@ -166,4 +166,18 @@ describe("pmclua snippet", function()
       assert.equal(2, support.pmclua({ "snippet", unpack(words) }).status)
     end
   end)
+
+  it("is iterated over, each pair with its verdicts by name", function()
+    local r = pmc.compare(function() end, function() return ("x"):rep(1e7) end,
+      { events = "page-faults", metrics = "cell = page_faults / page_faults", repetitions = 6, warmup = 0 })
+    local row, count = r:compare().pairs[1].rows[1], 0
+    for p in r:pairs() do
+      count = count + 1
+      assert.equal(row.verdict.verdict, p.page_faults.verdict)
+      assert.equal(r:list()[2], p.cell)           -- whatever a metric is called
+      assert.matches("^a pair: .* against ", tostring(p))
+      assert.matches("no 'nosuch'", support.message_of(function() return p.nosuch end))
+    end
+    assert.equal(1, count)
+  end)
 end)

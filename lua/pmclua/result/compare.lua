@@ -55,6 +55,29 @@ local Comparison = require("pmclua.public.class").new("results", "comparison", "
 
 function Comparison:__tostring() return self:report() end
 
+-- A pair as scripts iterate over them: what each row found, by its field.
+local Pair = require("pmclua.public.class").new("results", "pair")
+
+Pair.__about = function(self) return ("%s against %s"):format(self.cell:label(), self.baseline:label()) end
+
+local function pair_of(pair)
+  local object = {}
+  for _, row in ipairs(pair.rows) do object[row.name] = row.verdict or { why = row.why } end
+  for _, field in ipairs { "cell", "baseline", "paired", "pairs" } do object[field] = pair[field] end
+  return setmetatable(object, Pair)
+end
+
+--- Iterates over the pairs of a comparison.
+---@param comparison pmclua.Comparison
+---@return fun(): table? next_pair cell, baseline, paired, pairs, and each quantity's verdict by its field
+function M.iterate(comparison)
+  local i = 0
+  return function()
+    i = i + 1
+    return comparison.pairs[i] and pair_of(comparison.pairs[i])
+  end
+end
+
 -- ---- which cell is compared with which ---------------------------------------------------------------
 
 local function refuse(what, wanted, known)

@@ -210,6 +210,10 @@ function Result:compare(options)
   return require("pmclua.result.compare").new(self, options or {})
 end
 
+function Result:pairs(options)
+  return require("pmclua.result.compare").iterate(self:compare(options))
+end
+
 --- Checks the result against limits, absolute or relative to a baseline.
 ---@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
 ---  result, a stored one's path, or a list of these), against (a cell of this result), any_host, any_cpu

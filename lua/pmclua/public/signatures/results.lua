@@ -119,6 +119,19 @@ result:compare(options?: compare_options) -> comparison
   Compares each cell with its baseline. Each key defaults to what the experiment declared.
   > print(r:compare { baseline = "ls /" })
 
+result:pairs(options?: compare_options) -> function
+  Iterates over the cells and their baselines, as r:compare has them.
+  > for p in r:with({ baseline = "ls /" }):pairs() do print(p.page_faults.verdict) end
+
+class pair p
+  Two cells that are compared. p.page_faults, by an event or metric, has verdict ("same", "more", …), ratio, low, high
+  and level; where there is none only why.
+  cell: cell
+  baseline: cell
+  paired: boolean -- repetitions of one block are compared
+  pairs: integer -- how many there are
+  > p = pmc.compare("true", "ls /", { events = "page-faults", repetitions = 6, quiet = true }):pairs()()
+
 record compare_options
   baseline?: name|table -- a workload's name or a partial cell
   names?: string|string[] -- of events and metrics
