@@ -131,6 +131,9 @@ describe("an experiment", function()
     assert.matches('or a function, not "1%"', support.message_of(function()
       pmc.experiment { workloads = { "true" }, stop = "1%" }
     end), 1, true)
+    assert.matches("a factor's name must be a word, not 'nil'", support.message_of(function()
+      pmc.experiment { workloads = { "true" }, metrics = "m = page_faults / 2", factors = { {} } }
+    end))
     for _, level in ipairs { 0 / 0, 1 / 0, -1 / 0 } do
       assert.matches("factor n: %-?%a+ is not a level", support.message_of(function()
         pmc.experiment { workloads = { "true" }, factors = { n = { 1, level } } }

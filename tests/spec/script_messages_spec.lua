@@ -67,4 +67,13 @@ describe("a wrong word on the command line", function()
     end
     assert.equal("", support.read(there))
   end)
+
+  it("is shown with the script's usage, also where the script has changed the folder", function()
+    local folder = support.folder()
+    support.write(folder .. "/moved.lua", "-- Moves.\n-- usage: pmclua moved [--n N]\n"
+      .. "require('lfs').chdir '/'\nrequire('pmclua').options { { 'n', 1 } }\n")
+    local result = support.pmclua({ "moved.lua", "--m", "3" }, { folder = folder })
+    assert.matches("usage: pmclua moved", result.err)
+    assert.equal(2, result.status)
+  end)
 end)

@@ -133,15 +133,17 @@ local PARTS = { method = true, usage = true, example = true, reading = true, cav
 ---@field question string its first paragraph, in one line; "" where there is none
 ---@field parts table<string, string> by name: method, usage, example, reading, caveats
 
---- The comment that `path` begins with, after a "#!" line. A script without one has an empty header.
+--- The comment that `path` begins with, after a "#!" line. A script without one, or that has gone, has an empty header.
 local function header_text(path)
-  local lines = {}
-  for line in io.lines(path) do
+  local file, lines = io.open(path), {}
+  if not file then return "" end
+  for line in file:lines() do
     local text = line:match "^%-%-+%s?(.*)$"
     local first = #lines == 0 and (line:find "^#" or line == "")
     if not text and not first then break end
     if text then lines[#lines + 1] = text end
   end
+  file:close()
   return (table.concat(lines, "\n"):gsub("%s+$", ""))
 end
 

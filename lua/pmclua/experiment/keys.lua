@@ -70,7 +70,7 @@ local function check_factor(name, levels, wrong)
     end
     seen[tostring(level)] = true
   end
-  return { name = name, levels = levels }
+  return { name = tostring(name), levels = levels }
 end
 
 -- Of { name, { levels } } nothing else is looked at.

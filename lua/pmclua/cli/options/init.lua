@@ -147,7 +147,10 @@ function M.about(script)
   local about = { name = script.word, word = script.word }
   return setmetatable(about, { __index = function(_, key)
     if key ~= "header" then return nil end
-    about.header = require("pmclua.cli.script").header(script.path)
+    -- From the root: the script may have changed the folder.
+    local path, folder = script.path, script.modules
+    if path and folder then path = folder .. "/" .. path:match "[^/]*$" end
+    about.header = require("pmclua.cli.script").header(path)
     return about.header
   end })
 end
