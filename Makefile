@@ -174,7 +174,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	  'Cflags: -I$${includedir}' > $(BUILD)/pmclua.pc
 	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
 	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
-	$(call put,README.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	$(call put,README.md SECURITY.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
 	$(call put,$(BUILD)/documents/editor/pmclua.lua,$(DATADIR)/editor,644)
 	$(call put_all,scripts,$(DATADIR))
 	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))

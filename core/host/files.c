@@ -115,7 +115,8 @@ int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, 
     int result = check(stat(path, &facts), &facts);
     if (result < 0)
         return result;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (is_link_refused ? O_NOFOLLOW : 0));
+    int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (is_link_refused ? O_NOFOLLOW : 0);
+    int fd = TEMP_FAILURE_RETRY(open(path, flags));
     if (fd < 0)
         return -errno;
     result = check(fstat(fd, &facts), &facts);

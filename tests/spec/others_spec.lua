@@ -220,3 +220,63 @@ describe("a table of marks", function()
     assert.matches("seen", notes)
   end)
 end)
+
+describe("a process of another user", function()
+  local PROGRAM = [[
+    #include <dlfcn.h>
+    #include <stdio.h>
+    #include <sys/prctl.h>
+    #include <sys/stat.h>
+    #include <unistd.h>
+    int main(int argc, char **argv)
+    {
+        void (*fault)(void) = (void (*)(void))dlsym(dlopen(argv[1], RTLD_NOW), "fault");
+        unlink(argv[1]);
+        if (argc > 2) symlink(argv[2], argv[1]); else mkfifo(argv[1], 0666);
+        puts("ready"); fflush(stdout);
+        for (int i = 0;; i++) {
+            prctl(PR_SET_NAME, i % 2 ? "x\\nTgid:\\t1" : ") Z 1 (\\033]0;y\\a");
+            fault();
+            usleep(500);
+        }
+    }]]
+  local LIBRARY = [[
+    #include <sys/mman.h>
+    void fault(void)
+    {
+        volatile char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *page = 1;
+        munmap((void *)page, 4096);
+    }]]
+
+  for _, to in ipairs { "", "/dev/zero", "/etc/shadow" } do
+    it("is measured, whatever its name and the name of its library become: " .. to, function()
+      support.need(support.have "cc" and support.have "setpriv", "no C compiler")
+      local folder = support.folder()
+      local source = support.write(folder .. "/p.c", PROGRAM)
+      local program = support.build(folder .. "/program", "cc", "-xc", source)
+      local library = support.build(folder .. "/open/l.so", "cc", "-g", "-shared", "-fPIC", "-xc",
+        support.write(folder .. "/open/l.c", LIBRARY))
+      os.execute(("chown -R 65534 %s/open"):format(folder))
+      local other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+      local start = ("%s %s %s %s >%s/said & echo $!"):format(other, program, library, to, folder)
+      local pid = support.output_of(start):match "%d+"
+      support.await_text(folder .. "/said", "ready")
+      local told = {}
+      for _, way in ipairs { { "stat" }, { "where" }, { "where", "--annotate", "fault" } } do
+        local words = support.merged({}, way)
+        for _, word in ipairs { "-e", "page-faults", "-p", pid, "--timeout", "300" } do
+          words[#words + 1] = word
+        end
+        told[#told + 1] = support.pmclua(words)
+      end
+      support.run { "kill", pid }
+      for _, result in ipairs(told) do
+        assert.equal(0, result.status, result.err)
+        assert.is_nil((result.out .. result.err):gsub("[\n\t]", ""):find "%c")
+        assert.is_nil((result.out .. result.err):find "root:")
+      end
+      assert.matches("fault %[l.so", told[2].out .. told[2].err)
+    end)
+  end
+end)

@@ -1,4 +1,4 @@
---- What is kept from whom: the threat model of tests/README.md, shown.
+--- What is kept from whom: the threat model of SECURITY.md, shown.
 
 local lfs = require "lfs"
 local support = require "tests.support"
