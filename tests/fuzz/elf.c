@@ -14,6 +14,20 @@
 
 enum { EXITS = 8, FOUND = 8, FUNCTIONS = 64 };
 
+/* What an instruction belongs to: names of Go, lines, inlined functions, source lines. */
+static void look_into(struct pmclua_symbols *symbols, uint64_t offset)
+{
+    struct pmclua_code code;
+    struct pmclua_inlined_at inlined[FOUND];
+    int32_t first, last;
+    if (pmclua_symbols_code(symbols, offset, &code, inlined, FOUND) < 0)
+        return;
+    HOLD(!code.function || code.full);
+    for (int32_t i = 0; i < code.inlined && i < FOUND; i++)
+        HOLD(inlined[i].function && inlined[i].full);
+    pmclua_symbols_written(symbols, code.address, &first, &last);
+}
+
 static void look_at(struct pmclua_symbols *symbols, int32_t index)
 {
     struct pmclua_function function;
@@ -24,6 +38,7 @@ static void look_at(struct pmclua_symbols *symbols, int32_t index)
     HOLD(function.name && function.shown && strlen(function.name) < SIZE_MAX);
     pmclua_symbols_exits(symbols, index, exits, EXITS, &body);
     pmclua_symbols_match(symbols, function.name, found, FOUND);
+    look_into(symbols, function.offset);
 }
 
 int fuzz_one(const uint8_t *bytes, size_t count)
@@ -40,6 +55,9 @@ int fuzz_one(const uint8_t *bytes, size_t count)
         for (int32_t i = 0; i < n && i < FUNCTIONS; i++)
             look_at(symbols, i);
         pmclua_symbols_match(symbols, "*", found, FOUND);
+        struct pmclua_unread unread;
+        for (int32_t i = 0; pmclua_symbols_unread(symbols, i, &unread) == 0; i++)
+            HOLD(i < FUNCTIONS);
         pmclua_symbols_close(symbols);
     }
     struct pmclua_linked linked;

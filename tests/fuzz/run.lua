@@ -46,7 +46,7 @@ local MAKE = [[
 local RUN = [[
   rm -f "$BUILD/$1.log"
   clang -O1 -g "-fsanitize=fuzzer,$SANITIZE" "$STRICT" -Icore -o "$BUILD/$1" "tests/fuzz/$1.c" \
-    $(find "$BUILD/core" -name '*.o') -ldl -lpthread
+    $(find "$BUILD/core" -name '*.o') -liberty -ldl -lpthread
   mkdir -p "$BUILD/corpus/$1"
   set -- "$1" "$BUILD/corpus/$1" $(ls -d "tests/fuzz/corpus/$1" 2>/dev/null)
   name=$1
