@@ -184,7 +184,7 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md TRAPS.md READING.md CI.md))
+	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md SECURITY.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built
