@@ -51,7 +51,7 @@ local WENT = "CPU 1 went offline: counted only until then"
 describe("a CPU that is back", function()
   it("is counted again, of all CPUs and of itself, once; and no limit holds", function()
     local pinned = "echo 1 >online; sleep 0.5; " .. call(500, "taskset -c 1")
-    local away = call(1000) .. "echo 0 >online; sleep 0.3; " .. pinned
+    local away = call(1000, "taskset -c 0") .. "echo 0 >online; sleep 0.3; " .. pinned
     local quick = call(1000) .. "sleep 0.3; echo 0 >online; " .. pinned
     local limited = STAT:gsub("%-x , %-o %-", "--limit 'calls <= 5000'")
     local run = in_lab(BEFORE .. STAT:format("-a", away) .. "echo; " .. STAT:format("-C 1", away) .. "echo; "
