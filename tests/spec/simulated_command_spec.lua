@@ -58,6 +58,23 @@ describe("a program that was counted by hand", function()
     assert.is_true(median "ll_misses" > N)
   end)
 
+  it("has them by the name that reports show, too, wherever one is asked for", function()
+    need()
+    local pmc, name = require "pmclua", "valgrind::instructions"
+    local function command() return pmc.command { counted() } end
+    local result = pmc.experiment { workloads = { a = command(), b = command() }, baseline = "a",
+      repetitions = 2, warmup = 0, events = { "valgrind::ll-misses", name }, primary = name,
+      metrics = { "half = valgrind::instructions / 2" }, margin = { [name] = "1%" },
+      gate = { "valgrind::instructions <= +1%" } }:run { quiet = true, store = false }
+    local cell = result:cells()()
+    assert.equal("valgrind_instructions", result.header.primary)
+    assert.same({ 15 * N + 9, 15 * N + 9, (15 * N + 9) / 2 },
+      { cell:summary(name).median, cell[name].median, cell.half.median })
+    assert.same({ 15 * N + 9, 15 * N + 9 }, cell:values(name))
+    assert.equal("valgrind_instructions", result:compare({ names = { name } }).pairs[1].rows[1].name)
+    assert.equal("pass", result:gate({ limits = { "valgrind::instructions <= 1e9" } }).state)
+  end)
+
   it("is counted twice where more were asked for: nothing in it varies", function()
     need()
     local found = stat { "-r", "9", "-e", "valgrind::instructions,page-faults", "--", counted() }

@@ -325,6 +325,12 @@ function M.nearest(word, candidates)
   return (not best or is_as_near) and longer or best
 end
 
+--- The field of an event or metric by its name as reports show it: cache_misses of "cache-misses",
+--- valgrind_instructions of "valgrind::instructions".
+---@param name string
+---@return string
+function M.field(name) return (name:gsub("-", "_"):gsub("^valgrind::", "valgrind_")) end
+
 --- "did you mean 'WORD'?" for the nearest of `candidates`.
 ---@param word any
 ---@param candidates string[]

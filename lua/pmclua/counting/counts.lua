@@ -31,7 +31,7 @@ end
 
 local function slot_of(counts, name, level)
   local group = rawget(counts, GROUP)
-  local slot = group.slots[name] or group.slots[tostring(name):gsub("-", "_")]
+  local slot = group.slots[name] or group.slots[text.field(tostring(name))]
   if slot then return slot end
   explain.misuse(("this group has no event '%s'%s"):format(tostring(name),
     text.meant(name, group.fields, ", ")), (level or 2) + 1)

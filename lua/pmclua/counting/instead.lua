@@ -108,7 +108,7 @@ function M.replace(declaration)
   rename_metrics(declaration.metrics, names)
   bind(declaration, names)
   rename_margins(declaration, names)
-  local primary = declaration.primary and declaration.primary:gsub("-", "_")
+  local primary = declaration.primary and require("pmclua.base.text").field(declaration.primary)
   declaration.primary = primary and names[primary] or declaration.primary
 end
 

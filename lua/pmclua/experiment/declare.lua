@@ -80,7 +80,7 @@ local function check_primary(declaration, wrong)
   local fields = lists.joined { lists.column(declaration.events, "field"),
     lists.column(declaration.metrics, "name") }
   local asked = declaration.primary
-  local field = asked and asked:gsub("-", "_")
+  local field = asked and require("pmclua.base.text").field(asked)
   local is_known = lists.contains(fields, field)
   if asked and not is_known then
     wrong("primary '%s' is not one of the events and metrics%s", asked, meant(field, fields))

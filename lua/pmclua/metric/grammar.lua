@@ -138,7 +138,7 @@ end
 local value = expected "a number, a name or '('"
 local closing = symbol ")" + expected "')'"
 local name_node = Cp() * name / function(position, word)
-  return { kind = "name", name = word, position = position }
+  return { kind = "name", name = text.field(word), position = position }
 end
 local number_node = number / function(n) return { kind = "number", value = n } end
 local arguments = V "sum" * (symbol "," * V "sum") ^ 0

@@ -26,7 +26,7 @@ local M = {}
 
 local OWN = { index = true, time = true, seconds = true, missed = true, partial = true, part = true }
 
-local function field_of(name) return (tostring(name):gsub("-", "_")) end
+local function field_of(name) return text.field(tostring(name)) end
 
 local function unknown(self, name, level)
   local names = lists.column(rawget(self, MONITOR).columns, "field")

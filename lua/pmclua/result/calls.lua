@@ -89,7 +89,7 @@ end
 ---@param name string
 ---@return pmclua.RegionName
 function M.named(events, name)
-  local all, field = M.names(events), name:gsub("-", "_")
+  local all, field = M.names(events), text.field(name)
   local found = lists.find(all, function(about) return about.field == field end)
   if found then return found end
   error(explain.problem { code = "ENOENT", operation = "report",

@@ -56,8 +56,10 @@ local function source_of(cell, name)
   end
 end
 
--- The field of a name as a person may write it: "cache-misses" is cache_misses.
-local function field_of(name) return type(name) == "string" and (name:gsub("-", "_")) or name end
+-- The field of a name as a person may write it.
+local function field_of(name)
+  return type(name) == "string" and name:find "[-:]" and require("pmclua.base.text").field(name) or name
+end
 
 local function find_summary(cell, name)
   local cached = cell.summaries[name]
@@ -152,7 +154,7 @@ function Cell.__index(cell, name)
   if FIELDS[name] then return nil end
   local level = rawget(cell, "levels")[name]
   if level ~= nil then return level end
-  return find_summary(cell, name) or names.unknown(rawget(cell, "result"), name)
+  return find_summary(cell, field_of(name)) or names.unknown(rawget(cell, "result"), name)
 end
 
 --- The parts of its run or target that it is of: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.

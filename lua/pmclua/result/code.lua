@@ -46,7 +46,7 @@ local function event_of(result, asked)
   end
   if not asked then return events[1] end
   local found = lists.find(events, function(event)
-    return event == asked or event:gsub("-", "_") == asked
+    return event == asked or text.field(event) == text.field(tostring(asked))
   end)
   if found then return found end
   explain.misuse(("'%s' was not sampled, only %s"):format(text.safe(asked), text.list(events)), 4)
@@ -101,7 +101,7 @@ function M.new(result, asked)
       message = "no block has a sampled repetition of both sides" }, 0)
   end
   self.unit = self.a[1].unit
-  local sampled = { result.event_by_field[(event:gsub("-", "_"))] }
+  local sampled = { result.event_by_field[text.field(event)] }
   self.incomplete = complete.why_cpus(result.remarks, sampled) or complete.why_samples(self.a)
     or b and complete.why_samples(self.b) or nil
   return self

@@ -147,7 +147,7 @@ function M.pairs(result, baseline) return find_pairs(result, partial_cell(result
 local function chosen_names(result, asked)
   if not asked then return names.quantities(result) end
   return lists.map(type(asked) == "string" and { asked } or asked, function(name)
-    local field = tostring(name):gsub("-", "_")
+    local field = text.field(tostring(name))
     names.check(result, field)
     return field
   end)

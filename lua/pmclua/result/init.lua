@@ -181,7 +181,7 @@ function Result:with(changes)
     require("pmclua.result.compare").check_baseline(result, baseline)
   end
   if changes.primary then
-    local name = changes.primary:gsub("-", "_")
+    local name = require("pmclua.base.text").field(changes.primary)
     names.check(result, name)
     change_header(result, "primary", name)
   end

@@ -56,7 +56,7 @@ function M.margins(spec, wrong)
     local share, why = units.share(value)
     if not share then wrong(" must be " .. why)
     elseif key == 1 then margins.default = share
-    elseif type(key) == "string" then margins[key:gsub("-", "_")] = share
+    elseif type(key) == "string" then margins[require("pmclua.base.text").field(key)] = share
     else wrong ": only one may be without a name" end
   end
   return margins

@@ -113,7 +113,7 @@ end
 function M.new(result, options)
   options = type(options) == "string" and { kind = options } or options or {}
   check_kind(options.kind)
-  local name = options.name and options.name:gsub("-", "_") or default_name(result)
+  local name = options.name and text.field(options.name) or default_name(result)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
     explain.misuse("a result is no time series: --kind time takes what `pmclua monitor --json` wrote", 3)

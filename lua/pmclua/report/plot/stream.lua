@@ -37,7 +37,7 @@ local function value_of(entry, name)
 end
 
 local function names_of(entry, asked)
-  if asked then return { (asked:gsub("-", "_")) } end
+  if asked then return { text.field(asked) } end
   local names = lists.map({ "events", "metrics" }, function(kind)
     return lists.keys(type(entry[kind]) == "table" and entry[kind] or {})
   end)
@@ -140,7 +140,7 @@ end
 function M.chart(paths, options)
   if M.kind_of(paths[1]) == "time" then return time_chart(paths[1], read_lines(paths[1]), options) end
   local files = lists.map(paths, function(path) return { path = path, content = read_lines(path)[1] } end)
-  return calls.chart(files, (options.name or "duration"):gsub("-", "_"), refuse)
+  return calls.chart(files, text.field(options.name or "duration"), refuse)
 end
 
 return M

@@ -70,7 +70,7 @@ local LATE = "they were due by the count, and the PMU's interrupts came late or 
 
 -- What to do about a reason. Samples of Linux's own events are lost by rings alone.
 local function hint_of(reason, code)
-  local event = code.result.event_by_field[(code.event:gsub("-", "_"))]
+  local event = code.result.event_by_field[text.field(code.event)]
   local are_full = lists.any(code.result.remarks or {}, function(remark)
     return remark:find("rings were full", 1, true)
   end)
