@@ -177,7 +177,7 @@ describe("where -g", function()
 
   it("says of page faults who calls what faults, recursion once", function()
     local a, b = built("-DNONE"), built("-DFAULTS")
-    local found = pmc.where(a, b, { event = "page-faults", call_chains = true, repetitions = 3 })
+    local found = pmc.where(a, b, { event = "page-faults", call_chains = true, repetitions = 12 })
     local rows = lists.by(found:callers().lines, "label")
     assert.is_true(rows.step.difference >= 521 and rows.step.difference < 560)
     assert.is_true(rows.again.difference >= 21 and rows.again.difference < 25)
