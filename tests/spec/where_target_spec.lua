@@ -69,11 +69,13 @@ describe("a profile of what runs already", function()
 
   it("has what any process does on all CPUs, those that start meanwhile and those that ran before", function()
     support.need(support.have_root(), "all CPUs need root")
-    local faults = pmc.command { where.program("faults.c", "-ldl", "-lpthread"), "exec" }
-    assert.equal(2 * IN_FAULTS, where.count(profile_of(pmc.system(), faults), "f"))
+    local program = where.program("faults.c", "-ldl", "-lpthread")
+    local waits = where.program("waits.c", "-lpthread")
+    local faults = pmc.command { program, "exec" }
+    assert.equal(2 * IN_FAULTS, where.count(profile_of(pmc.system(), faults), "f", program))
     with_waiting(function(_, once)
       local profile = profile_of(pmc.system(), once)
-      assert.same({ IN_F, IN_G }, { where.count(profile, "f"), where.count(profile, "g") })
+      assert.same({ IN_F, IN_G }, { where.count(profile, "f", waits), where.count(profile, "g", waits) })
     end)
   end)
 
@@ -81,10 +83,11 @@ describe("a profile of what runs already", function()
     support.need(support.have_root(), "CPUs need root")
     local cpus = require("pmclua.host.topology").online()
     local last = tostring(cpus[#cpus])
-    local faults = pmc.command { "taskset", "-c", last, where.program("faults.c", "-ldl", "-lpthread") }
-    assert.equal(IN_FAULTS, where.count(profile_of(pmc.cpus(last), faults), "f"))
+    local program = where.program("faults.c", "-ldl", "-lpthread")
+    local faults = pmc.command { "taskset", "-c", last, program }
+    assert.equal(IN_FAULTS, where.count(profile_of(pmc.cpus(last), faults), "f", program))
     support.need(#cpus > 1, "one CPU")
-    assert.equal(0, where.count(profile_of(pmc.cpus(tostring(cpus[1])), faults), "f"))
+    assert.equal(0, where.count(profile_of(pmc.cpus(tostring(cpus[1])), faults), "f", program))
   end)
 
   it("has what a cgroup does, and nothing else", function()

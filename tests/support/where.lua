@@ -38,14 +38,15 @@ function M.profiles(command, event, options)
   return list, result
 end
 
---- What a function took, in all files together.
+--- What a function took, in all files together or in one: others' runs have functions of the same names.
 ---@param profile pmclua.Profile
 ---@param fn string
+---@param file? string path
 ---@return number
-function M.count(profile, fn)
+function M.count(profile, fn, file)
   local sum = 0
   for _, line in ipairs(profile.lines) do
-    if line.fn == fn then sum = sum + line.count end
+    if line.fn == fn and (not file or line.file == file) then sum = sum + line.count end
   end
   return sum
 end
