@@ -183,7 +183,9 @@ describe("where by line", function()
   it("counts what Valgrind counts by the text of lines, too", function()
     support.need(support.have "valgrind", "no Valgrind")
     local b = built(changed("/* 1 */\n", "300", "350"))
-    local seen = differing(compared(built(SOURCE), b, "valgrind::instructions"))
+    -- The loader's own may differ: the programs have other paths.
+    local seen = lists.where(differing(compared(built(SOURCE), b, "valgrind::instructions")),
+      function(label) return label:find "^w%.c" end)
     assert.equal(2, #seen)
     for _, label in ipairs(seen) do assert.matches("^w%.c:1[12] %(B 1[23]%) touch: ", label) end
   end)
