@@ -1,5 +1,6 @@
 --- output.lua: what a run of specs prints: a line for each file with its time and its CPU time, every failure, every
--- test that took long, every skip with its reason, and last `[label] passed N, failed N, skipped N`, which tests/run.lua adds up.
+-- test that took long, every skip with its reason, and last `[label] passed N, failed N, skipped N`, which
+-- tests/run.lua adds up.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"

@@ -17,8 +17,8 @@ local function too_many(count, needed, hard, what)
       :format(needed) }
 end
 
---- Makes room for `count` descriptors, until `give_back` of what it returns, or until that is collected. Raises a problem that names the number
---- needed where the hard limit is below it.
+--- Makes room for `count` descriptors, until `give_back` of what it returns, or until that is collected. Raises a
+--- problem that names the number needed where the hard limit is below it.
 ---@param count integer
 ---@param what string for the message: "5 events on 400 threads"
 ---@return ffi.cdata* taken
