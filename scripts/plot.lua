@@ -38,7 +38,7 @@
 -- reading: without -o the plot is text for the terminal. Without a file it shows the newest stored
 --   result. The axis is logarithmic if the cells lie far apart.
 -- caveats: needs gnuplot (gnuplot-nox is enough). A chart holds a limited number of cells and says how
---   many it left out; --where n=512 selects.
+--   many it left out; --only n=512 selects.
 
 local pmc = require "pmclua"
 
@@ -50,7 +50,7 @@ local opt = pmc.options {
   { "output", short = "o", value = "FILE", help = "write the picture to FILE: .svg, .png or .txt" },
   { "format", choices = { "text", "svg", "png" }, value = "F",
     help = "picture format, whatever FILE is called" },
-  { "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
+  { "only", old = "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
   { "width", type = "integer", value = "N", help = "pixels, or characters of text" },
@@ -61,9 +61,9 @@ local opt = pmc.options {
 
 local function conditions()
   local list = {}
-  for _, word in ipairs(opt.where) do
+  for _, word in ipairs(opt.only) do
     local name, level = word:match "^([%a_][%w_]*)=(.+)$"
-    if not name then error({ misuse = true, message = "--where takes NAME=LEVEL, not " .. word }, 0) end
+    if not name then error({ misuse = true, message = "--only takes NAME=LEVEL, not " .. word }, 0) end
     list[name] = tonumber(level) or level
   end
   return list
@@ -72,10 +72,10 @@ end
 -- Monitors and regions are not results: they are plotted as they are.
 local function source()
   local files = { by = opt.by, unpack(opt.files) }
-  if #files > 0 and not opt.by and #opt.where + #opt.metrics == 0 then return { unpack(files) } end
+  if #files > 0 and not opt.by and #opt.only + #opt.metrics == 0 then return { unpack(files) } end
   local result = pmc.load(files)
   if #opt.metrics > 0 then result = result:with { metrics = opt.metrics } end
-  return #opt.where > 0 and result:where(conditions()) or result
+  return #opt.only > 0 and result:only(conditions()) or result
 end
 
 local function draw()

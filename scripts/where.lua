@@ -68,7 +68,7 @@ local function fail(problem) pmc.fail(problem, "command") end
 
 local has_target, target = pcall(pmc.targets.from, opt)
 if not has_target then fail(target) end
-if target and target.per then fail "a target's profile is of all of it: it is not divided (--per-…, -A)" end
+if target and target.by then fail "a target's profile is of all of it: it is not divided (--per-…, -A)" end
 
 local USAGE = "usage: pmclua where -- COMMAND [ARGS], or: pmclua where 'COMMAND A' 'COMMAND B'"
 

@@ -71,7 +71,7 @@ describe("a control", function()
 
   it("stays with the cells that are chosen, and with more metrics", function()
     local r = measured({ 1e6, 1.03e6, 1e6 }, 0.2):with({ metrics = "ipc" })
-    assert.equal("undecided", verdict(r:where { workload = { "old", "new" } }).verdict)
+    assert.equal("undecided", verdict(r:only { workload = { "old", "new" } }).verdict)
   end)
 
   it("with too few repetitions gives no floor, and says so", function()

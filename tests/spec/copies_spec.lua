@@ -25,7 +25,7 @@ describe("a script's functions", function()
     end
     local result = run({ factors = { { "n", { 1, 2 } } }, workloads = { name = double, other = double },
       setup = double, prepare = double, conclude = double, cleanup = double,
-      where = function(levels)
+      only_if = function(levels)
         double(levels)
         return true
       end }, { store = path })

@@ -52,9 +52,10 @@ describe("a declaration", function()
       mistakes { margin = { "1%", page_fauts = "2%" } })
     assert.matches("per x: there is no 'm' here", mistakes { per = { x = "2 * m" },
       factors = { { "n", { 1 } } } })
-    assert.matches("where: there is no 'm' here", mistakes { where = "m > 1", factors = { { "n", { 1 } } } })
-    assert.matches("nothing to run: where excludes every cell", message_of(run, { events = { "page-faults" },
-      workloads = { "true" }, where = "n > 1", factors = { { "n", { 1 } } } }))
+    local factors = { { "n", { 1 } } }
+    assert.matches("only_if: there is no 'm' here", mistakes { only_if = "m > 1", factors = factors })
+    assert.matches("nothing to run: only_if excludes every cell", message_of(run, {
+      events = { "page-faults" }, workloads = { "true" }, only_if = "n > 1", factors = factors }))
   end)
 
   it("is refused where one name would be that of two things", function()
@@ -110,7 +111,7 @@ describe("a declaration", function()
   it("leaves out the cells for which where does not hold", function()
     local count = 0
     local result = run { events = { "page-faults" }, workloads = { "true" }, repetitions = 1, warmup = 0,
-      factors = { { "a", { 1, 2, 3 } }, { "b", { 1, 2 } } }, where = "a > b" }
+      factors = { { "a", { 1, 2, 3 } }, { "b", { 1, 2 } } }, only_if = "a > b" }
     for _ in result:cells() do count = count + 1 end
     assert.equal(3, count)
   end)

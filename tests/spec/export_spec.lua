@@ -32,7 +32,7 @@ end
 
 local function kernel()
   local records = made.records { { 100, 120 }, { 1, 1 }, { 0, 0 } }
-  return made.result(made.header { repetitions = 2 }, records):where { n = 256 }
+  return made.result(made.header { repetitions = 2 }, records):only { n = 256 }
 end
 
 describe("the hyperfine format", function()

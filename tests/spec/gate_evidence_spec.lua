@@ -54,7 +54,7 @@ describe("a gate of what is not there", function()
   end)
 
   it("checks the cells that were chosen, where others were left out on purpose", function()
-    local chosen = cells_of(two):where { n = 1 }
+    local chosen = cells_of(two):only { n = 1 }
     assert.equal("pass", gate(chosen, "cycles <= +1%", { baseline = cells_of(two) }).state)
   end)
 

@@ -66,6 +66,49 @@ describe("an interrupt", function()
     assert.is_nil(err:find("failed", 1, true))
   end)
 
+  it("leaves out the repetition of a command that it ends, and keeps one that is all there is", function()
+    local function measured(kept, before)
+      local run = support.run { support.program, "-e", ([[
+        local pmc = require "pmclua"
+        local ffi = require "ffi"
+        ffi.cdef "int getpid(void);"
+        local place = %q
+        local words = ("echo >>%%s/runs; [ $(wc -l <%%s/runs) -le %d ] || { kill -INT %%d; kill -INT $$; }")
+          :format(place, place, ffi.C.getpid())
+        local r = pmc.measure(pmc.command { words, shell = true }, { events = "page-faults",
+          repetitions = 9, warmup = 0, on_failure = %q, quiet = true })
+        print(r.status, #r:values "page-faults", r.problem)
+        os.remove(place .. "/runs")
+      ]]):format(support.folder(), before, kept) }
+      return run.out
+    end
+    assert.equal("interrupted\t3\tnil\n", measured("keep", 3))
+    assert.equal("interrupted\t3\tnil\n", measured("stop", 3))
+    assert.equal("interrupted\t1\tnil\n", measured("keep", 0))
+    assert.equal("interrupted\t0\tnil\n", measured("stop", 0))
+  end)
+
+  it("ends a script that would begin another run, unless it has looked at how the first one ended", function()
+    local function both(number, looks)
+      return support.run { support.program, "-e", ([[
+        local pmc = require "pmclua"
+        local ffi = require "ffi"
+        ffi.cdef "int getpid(void); int kill(int pid, int number);"
+        local function endless() ffi.C.kill(ffi.C.getpid(), %d) end
+        local r = pmc.measure(endless, { events = "page-faults", repetitions = 9, warmup = 0, quiet = true })
+        print(#r:values "page-faults" %s)
+        pmc.measure("true", { events = "page-faults", repetitions = 1 })
+        print "went on"
+      ]]):format(number, looks and ", r.status" or "") }
+    end
+    local run = both(2, false)
+    assert.same({ 130, "1\n" }, { run.status, run.out })
+    assert.matches("interrupted", run.err)
+    run = both(2, true)
+    assert.same({ 0, "1\tinterrupted\nwent on\n" }, { run.status, run.out })
+    assert.equal(143, both(15, true).status)
+  end)
+
   it("ends pmclua the second time where a script's own function never ends", function()
     local script = support.write(place .. "/script.lua", ([[
       local pmc = require "pmclua"

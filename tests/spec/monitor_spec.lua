@@ -137,7 +137,7 @@ describe("pmc.monitor", function()
 
   it("divides its intervals as its target is divided", function()
     support.need(support.have_root(), "counting CPUs needs root")
-    local each_cpu = pmc.system { per = "cpu" }
+    local each_cpu = pmc.system { by = "cpu" }
     for s in pmc.monitor { target = each_cpu, events = EVENTS, interval = "5ms", count = 2 } do
       local sum = 0
       for name, part in s:parts() do

@@ -99,7 +99,7 @@ describe("a chart", function()
   end)
 
   it("of a regression has counts, their line, and residuals about 0", function()
-    local fit = chart(sizes({ iterations = "fit" }):where { n = 8 }, "regression")
+    local fit = chart(sizes({ iterations = "fit" }):only { n = 8 }, "regression")
     assert.equal(2, fit.columns)
     local line, points, residuals = fit.panels[1].series[1], fit.panels[1].series[2], fit.panels[3].series[1]
     assert.same({ REPETITIONS, 2 }, { #points.data, #line.data })
@@ -118,7 +118,7 @@ describe("a chart", function()
 
   it("of a histogram counts each value once", function()
     local count = 0
-    for _, bar in ipairs(chart(sizes():where { n = 8 }, "histogram").panels[1].series[1].data) do
+    for _, bar in ipairs(chart(sizes():only { n = 8 }, "histogram").panels[1].series[1].data) do
       count = count + bar[2]
     end
     assert.equal(REPETITIONS, count)
@@ -128,7 +128,7 @@ describe("a chart", function()
     local header = made.header { workloads = { { name = "rows", kind = "command", per = "run" } } }
     local r = made.result(header, made.records { { 99, 100, 101, 101, 103 }, {}, {} })
     r.status = "complete"
-    r = r:where { n = 256 }
+    r = r:only { n = 256 }
     assert.same({ { 99, 1, 1 }, { 100, 1, 1 }, { 101, 2, 1 }, { 102, 0, 1 }, { 103, 1, 1 } },
       chart(r, "histogram").panels[1].series[1].data)
   end)
@@ -216,7 +216,7 @@ describe("a plot", function()
       assert.equal("\137PNG", drawn:render("png"):sub(1, 4))
       assert.matches("^What grows%?\n", drawn:render "text")
     end
-    assert.matches("residual", tostring(sizes({ iterations = "fit" }):where({ n = 8 }):plot "regression"))
+    assert.matches("residual", tostring(sizes({ iterations = "fit" }):only({ n = 8 }):plot "regression"))
   end)
 
   it("in a text leaves names of places out that would stand on each other", function()
@@ -236,7 +236,7 @@ describe("a plot", function()
 
   it("in a narrow text names its series whole", function()
     assert.matches("\n  o rows    x columns\n$", sizes():plot({ kind = "factor", width = 40 }):render "text")
-    local lines = sizes():where({ n = "<=64" }):plot({ kind = "ecdf", width = 40 }):render "text"
+    local lines = sizes():only({ n = "<=64" }):plot({ kind = "ecdf", width = 40 }):render "text"
     for _, name in ipairs { "*** rows, n 8", "### columns, n 8", "$$$ rows, n 64", "%%% columns, n 64" } do
       assert.truthy(lines:find("  " .. name, 1, true), lines)
     end
@@ -355,7 +355,7 @@ describe("pmclua plot", function()
 
   it("shows a stored result in the terminal, or writes a picture", function()
     local path = stored()
-    local shown = support.pmclua { "plot", path, "--kind", "ecdf", "--where", "n=8" }
+    local shown = support.pmclua { "plot", path, "--kind", "ecdf", "--only", "n=8" }
     assert.same({ 0, "" }, { shown.status, shown.err })
     assert.matches("^What grows%?\nn = 8 · share of repetitions", shown.out)
     local picture = support.folder() .. "/p.png"
@@ -415,7 +415,7 @@ describe("pmclua plot", function()
     assert.equal(2, support.pmclua({ "plot", path, "--kind", "pie" }).status)
     assert.equal(2, support.pmclua({ "plot", path, "--kind", "time" }).status)
     assert.equal(2, support.pmclua({ "plot", path, "--name", "cylces" }).status)
-    assert.equal(2, support.pmclua({ "plot", path, "--where", "n" }).status)
+    assert.equal(2, support.pmclua({ "plot", path, "--only", "n" }).status)
     assert.equal(1, support.pmclua({ "plot", "/nowhere.jsonl" }).status)
     assert.equal(1, support.pmclua({ "plot", path, "--kind", "regression" }).status)
     for _, content in ipairs { '{"time_s":1}', '{"time_s":', '{"kind":"regions","regions":[{}]}',

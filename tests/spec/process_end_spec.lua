@@ -204,7 +204,7 @@ describe("a process whose name looks like /proc's own text", function()
     local _, parent_after, started_after = tasks.stat(running.pid)
     assert.same({ parent, started }, { parent_after, started_after })
     assert.equal("a) Z 1\\n) X 2 b-" .. running.pid,
-      require("pmclua.counting.target").places(pmc.pid { running.pid, per = "thread" })[1].part)
+      require("pmclua.counting.target").places(pmc.pid { running.pid, by = "thread" })[1].part)
     running.finish()
     assert.is_false(target:is_alive())
   end)

@@ -33,7 +33,7 @@ describe("JSON", function()
 
   it("keeps a u64 exact in summaries, values and counts", function()
     local header = { repetitions = 2, workloads = { { name = "rows", kind = "command", per = "run" } } }
-    local r = build(header, { { { BIGGEST, BIGGEST - 1ULL }, { 1, 2 }, { 0, 0 } }, {} }):where { n = 256 }
+    local r = build(header, { { { BIGGEST, BIGGEST - 1ULL }, { 1, 2 }, { 0, 0 } }, {} }):only { n = 256 }
     local text = shown(r, { format = "json" })
     assert.matches('"max":18446744073709551615', text, 1, true)
     assert.matches('"values":[18446744073709551615,18446744073709551614]', text, 1, true)

@@ -85,7 +85,7 @@ describe("a table over a factor", function()
       for _, record in ipairs(made.records({ series(100, 1, 4) }, more)) do add_record(result, record) end
     end
     result.status = "complete"
-    local text = result:where { n = 2 }:report { width = 100, utf8 = true }
+    local text = result:only { n = 2 }:report { width = 100, utf8 = true }
     assert.matches("\n%s*m +median", text)
     assert.matches("\n%s*x +101", text)
     assert.matches("\n%s*y +101", text)

@@ -26,7 +26,7 @@ describe("a table", function()
   end)
 
   it("over a factor with one group has all that is known of each value", function()
-    golden("one_stride.txt", shown(strides():where { stride = 64 }))
+    golden("one_stride.txt", shown(strides():only { stride = 64 }))
   end)
 
   -- Cells of two levels, of the parts `more` and as a whole.
@@ -80,9 +80,9 @@ describe("a table", function()
   end)
 
   it("of compared cells has it as rows, with a verdict where elements differ", function()
-    local same_elements = shown(elements({ baseline = { workload = "rows" } }):where { n = 10 })
+    local same_elements = shown(elements({ baseline = { workload = "rows" } }):only { n = 10 })
     assert.matches("cycles/element +9 +9\n", same_elements)
-    local other = shown(elements({ baseline = { n = 10 } }):where { workload = "rows" })
+    local other = shown(elements({ baseline = { n = 10 } }):only { workload = "rows" })
     assert.matches("cycles/element +9 +2.25  0.250  = +±1 %%  fewer", other)
   end)
 
@@ -124,13 +124,13 @@ describe("a table", function()
 
   it("shows a u64 to its last digit", function()
     local header = { repetitions = 2, workloads = { { name = "rows", kind = "command", per = "run" } } }
-    local text = shown(build(header, { { { BIGGEST, BIGGEST }, { 1, 2 }, { 0, 0 } }, {} }):where { n = 256 })
+    local text = shown(build(header, { { { BIGGEST, BIGGEST }, { 1, 2 }, { 0, 0 } }, {} }):only { n = 256 })
     assert.matches("18,446,744,073,709,551,615  =", text, 1, true)
   end)
 
   it("never shows a zero for what was not counted", function()
     local header = { repetitions = 8, workloads = { { name = "rows", kind = "command", per = "run" } } }
-    local r = build(header, { { same(0, 8), same(7, 8), same(0, 8), ran = { 1, 0 } }, {} }):where { n = 256 }
+    local r = build(header, { { same(0, 8), same(7, 8), same(0, 8), ran = { 1, 0 } }, {} }):only { n = 256 }
     local text = shown(r)
     assert.matches("cycles *–  <not counted>: it never ran", text)
     assert.matches("page%-faults *0  =", text)
@@ -141,7 +141,7 @@ describe("a table", function()
     local host = { virtual = true, smt = "1", governor = "powersave", turbo = true, load = 1.5, cpus = 2 }
     local function of_host(facts, column)
       local r = made.result(made.header { host = facts }, made.records { column, column, column })
-      return (shown(r:where { n = 256 }):gsub("%s+", " "))
+      return (shown(r:only { n = 256 }):gsub("%s+", " "))
     end
     assert.is_truthy(of_host(host,
       values):find("what makes noise on this machine: it is a virtual machine, two threads "
@@ -158,7 +158,7 @@ describe("a table", function()
     local dead = { outcome = "signalled", signal = 11, why = "died of SIGSEGV", index = 9 }
     add_record(r, made.record({ 1, 1, 1 }, dead))
     r.status = "interrupted"
-    local text = shown(r:where { n = 256 })
+    local text = shown(r:only { n = 256 })
     for _, said in ipairs { "1 repetition left out", "died of SIGSEGV", "1 signalled", "interrupted" } do
       assert.matches(said, text, 1, true)
     end
@@ -248,7 +248,7 @@ describe("a table", function()
   end)
 
   it("of few levels that are compared is a comparison of each with the baseline", function()
-    local r = strides():where { bytes = 67108864 }
+    local r = strides():only { bytes = 67108864 }
     assert.matches("^What.-stride = 4,096 against stride = 64 %(baseline%)", shown(r))
   end)
 

@@ -41,7 +41,7 @@ describe("a result", function()
     local r = two_cells()
     local function ns(conditions)
       local list = {}
-      for cell in r:where(conditions):cells() do list[#list + 1] = cell.n end
+      for cell in r:only(conditions):cells() do list[#list + 1] = cell.n end
       return list
     end
     assert.same({ 512 }, ns { n = 512 })
@@ -60,7 +60,7 @@ describe("a result", function()
     assert.matches("nothing here is called 'ipc'", message_of(function() return r:cells()().ipc end))
     assert.matches("result:with has no option 'metric', did you mean 'metrics'",
       message_of(r.with, r, { metric = "ipc" }))
-    assert.equal(0.1, more:where({ n = 512 }):cells()().ipc.median)
+    assert.equal(0.1, more:only({ n = 512 }):cells()().ipc.median)
   end)
 
   it("raises for a name that was not asked for, with the nearest, at the caller's line", function()
@@ -88,7 +88,7 @@ describe("a result", function()
     local records = { made.record { 10, 1 }, made.record({ 4, 1 }, { region = "parse" }),
       made.record({ 6, 1 }, { region = "print" }) }
     local labels = {}
-    for cell in of(records, command()):where({ n = 256 }):cells() do
+    for cell in of(records, command()):only({ n = 256 }):cells() do
       labels[#labels + 1] = { cell:label(), cell.cycles.median }
     end
     assert.same({ { "rows, n = 256", 10 }, { "rows, n = 256, region parse", 4 },

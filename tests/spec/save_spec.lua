@@ -81,7 +81,7 @@ describe("a result that is stored from memory", function()
   it("of a view has its cells, metrics and primary", function()
     local records = made.records { { 10, 20, 30, 40 }, { 1, 2, 3, 4 } }
     for _, record in ipairs(records) do record.cell, record.levels = 2, { n = 512 } end
-    local view = of(records):where({ n = 512 }):with { metrics = "ipc", primary = "instructions" }
+    local view = of(records):only({ n = 512 }):with { metrics = "ipc", primary = "instructions" }
     local back = stored(view)
     same_told(view, back)
     assert.equal(1, #back.header.cells)

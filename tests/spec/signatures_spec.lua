@@ -52,6 +52,35 @@ describe("the table of signatures", function()
   end)
 end)
 
+describe("old names", function()
+  it("work as those that they have now, and say so once", function()
+    local path = support.write(support.folder() .. "/old.lua", [[
+      local pmc = require "pmclua"
+      local r = pmc.experiment { workloads = { "true" }, events = "page-faults",
+        factors = { { "n", { 1, 2, 3 } } }, where = "n > 1", repetitions = 1, warmup = 0 }
+        :run { store = false, quiet = true }
+      print(#r:list(), #r:where({ n = 2 }):list(), #r:where({ n = 3 }):list())
+      print(pmc.pid { 1, per = "thread" }.by, pmc.pid { 1, by = "process" }.by,
+        pmc.system { per = "core" }.by)
+      return true
+    ]])
+    local run = support.pmclua { path }
+    assert.equal("2\t1\t1\nthread\tprocess\tcore\n", run.out)
+    assert.equal("pmclua: note: where = is now called only_if =\n"
+      .. "pmclua: note: result:where {…} is now called result:only {…}\n"
+      .. "pmclua: note: per = is now called by =\n", run.err)
+  end)
+
+  it("are checked under the names that they have now", function()
+    local run = support.pmclua { "-e", [[
+      local pmc = require "pmclua"
+      print(pcall(pmc.experiment, { workloads = { "true" }, where = 5 }))
+      print(pcall(pmc.system, { per = "galaxy" }))]] }
+    assert.matches("only_if must be a function", run.out)
+    assert.matches("pmc.system: per must be", run.out)
+  end)
+end)
+
 -- ---- objects of every class, made as its entry says ------------------------------------------------------
 
 local NEEDS_ROOT = { regions = true, region = true }

@@ -23,7 +23,7 @@ local message_of = support.message_of
 
 local function median(r, conditions)
   conditions.n = 256
-  return r:where(conditions):cells()().cycles.median
+  return r:only(conditions):cells()().cycles.median
 end
 
 describe("a stored result", function()
@@ -145,7 +145,7 @@ describe("several stored results", function()
     local r = pmc.load(a, b)
     assert.equal(104.5, median(r, { file = "before" }))
     assert.equal(204.5, median(r, { file = "after" }))
-    assert.equal(24.5, r:where({ file = "after", n = 256 }):cells()().instructions.median)
+    assert.equal(24.5, r:only({ file = "after", n = 256 }):cells()().instructions.median)
     assert.same({ file = "before" }, r.header.baseline)
     assert.equal("complete", r.status)
   end)
@@ -178,7 +178,7 @@ describe("several stored results", function()
     local b = stored("there", {}, made.records { numbers(7), {}, {} })
     local r = pmc.load(a, b)
     assert.equal(11.5, median(r, { file = "there" }))
-    assert.equal("no PMU here", r:where({ file = "here", n = 256 }):cells()().cycles.why)
+    assert.equal("no PMU here", r:only({ file = "here", n = 256 }):cells()().cycles.why)
   end)
 
   it("are told apart by rank where each has one of its own, without a baseline", function()
@@ -199,7 +199,7 @@ describe("several stored results", function()
     end
     paths.by = "host"
     local r = pmc.load(paths)
-    local cell = r:where({ host = "one", n = 256 }):cells()()
+    local cell = r:only({ host = "one", n = 256 }):cells()()
     assert.equal(16, cell.cycles.n)
     assert.equal(154.5, cell.cycles.median)
     assert.equal(304.5, median(r, { host = "two" }))
@@ -214,7 +214,7 @@ describe("several stored results", function()
     local a = stored("a", drawn, made.records { numbers(100) })
     local b = stored("b", drawn, made.records { numbers(200) })
     local r = pmc.load(a, b)
-    local cell = r:where({ file = "b", n = 256 }):cells()()
+    local cell = r:only({ file = "b", n = 256 }):cells()()
     assert.matches("6 layouts, there are 4", cell.cycles.reason, 1, true)
     assert.same({ 0.99, false, true }, { r:compare().level, r.header.inherit, r.header.regions.entries })
   end)
@@ -227,7 +227,7 @@ describe("several stored results", function()
       paths[i] = stored("r" .. i, { layouts = { { padding = 16 } }, host = { hostname = "one" } },
         made.records { list })
     end
-    local cell = pmc.load(paths):where({ n = 256 }):cells()()
+    local cell = pmc.load(paths):only({ n = 256 }):cells()()
     local found = require("pmclua.result.cell").read(cell, "cycles")
     local groups = require("pmclua.result.clusters").groups(cell, found)
     assert.same({ { 101, 102 }, { 103, 104 }, { 105, 106 }, { 107 }, { 201, 202 }, { 203, 204 }, { 205, 206 },

@@ -13,7 +13,7 @@ local message_of = support.message_of
 describe("CPUs as target", function()
   it("are counted whoever runs there, and sum to the whole", function()
     caller.need()
-    local all = pmc.system { per = "cpu" }
+    local all = pmc.system { by = "cpu" }
     local group = pmc.group { "calls = " .. CALLS, "context-switches", target = all }:start()
     local running = caller.start(3, 100)
     running.go()
@@ -31,7 +31,7 @@ describe("CPUs as target", function()
   it("count what is pinned there and not what is pinned elsewhere", function()
     caller.need()
     support.need(#topology.online() > 1, "a machine of one CPU")
-    local group = pmc.group { "calls = " .. CALLS, target = pmc.cpus { "0,1", per = "cpu" } }
+    local group = pmc.group { "calls = " .. CALLS, target = pmc.cpus { "0,1", by = "cpu" } }
     local running = caller.start(0, 500, "taskset -c 1")
     group:start()
     running.go()
@@ -46,7 +46,7 @@ describe("CPUs as target", function()
   it("give records of each and of all in an experiment", function()
     support.need(support.have_root(), "counting CPUs needs root")
     local records = {}
-    pmc.measure("true", { events = { "page-faults" }, target = pmc.system { per = "cpu" },
+    pmc.measure("true", { events = { "page-faults" }, target = pmc.system { by = "cpu" },
       repetitions = 2, warmup = 0, each = function(record) records[#records + 1] = record end })
     local cpus = #topology.online()
     assert.equal(2 * (1 + cpus), #records)
@@ -62,7 +62,7 @@ describe("CPUs as target", function()
   it("survive being stored and loaded", function()
     support.need(support.have_root(), "counting CPUs needs root")
     local path = support.folder() .. "/result.jsonl"
-    local result = pmc.measure("true", { events = { "page-faults" }, target = pmc.system { per = "core" },
+    local result = pmc.measure("true", { events = { "page-faults" }, target = pmc.system { by = "core" },
       repetitions = 1, warmup = 0, store = path })
     local loaded, labels, again = pmc.load(path), {}, {}
     for cell in result:cells() do labels[#labels + 1] = cell:label() .. cell.page_faults.median end
@@ -165,7 +165,7 @@ describe("CPUs as target", function()
     support.need(support.have_root() and io.open "/sys/bus/event_source/devices/power/cpumask",
       "no PMU with CPUs of its own here")
     local energy = "energy = power/energy-psys/"
-    local group = pmc.group { "page-faults", energy, target = pmc.system { per = "cpu" } }:start()
+    local group = pmc.group { "page-faults", energy, target = pmc.system { by = "cpu" } }:start()
     local counts, with_energy = group:read(), 0
     assert.not_equal("unsupported", (counts:status "energy"))
     assert.equal("counted", (counts:status "page_faults"))

@@ -66,7 +66,7 @@ describe("a cgroup below another one", function()
     caller.need()
     with_cgroups({ "a", "a/sub" }, function(a, sub)
       local outer, inner = name_of(a), name_of(a) .. "/" .. name_of(sub)
-      local calls, parts, remarks = count(pmc.cgroup { outer, inner, per = "cpu" }, a, sub)
+      local calls, parts, remarks = count(pmc.cgroup { outer, inner, by = "cpu" }, a, sub)
       local sum = 0
       for _, part in ipairs(parts) do sum = sum + (part[2] or 0) end
       assert.same({ 105, 105 }, { calls, sum })
@@ -97,7 +97,7 @@ describe("a process that is named by itself and by a thread of its own", functio
     caller.need()
     local running = caller.start(2, 10)
     local tids = require("pmclua.host.tasks").threads(running.pid)
-    local target = pmc.pid { running.pid, tids[2], tids[3], per = "process" }
+    local target = pmc.pid { running.pid, tids[2], tids[3], by = "process" }
     local group = pmc.group { "calls = " .. CALLS, target = target }:start()
     running.go()
     assert.same({ 30, { { "caller-" .. running.pid, 30 } } },

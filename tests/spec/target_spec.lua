@@ -29,7 +29,7 @@ describe("a process as target", function()
   it("is divided into its threads on request, and they sum to the whole", function()
     caller.need()
     local running = caller.start(3, 50)
-    local group = pmc.group { "calls = " .. CALLS, target = pmc.pid { running.pid, per = "thread" } }
+    local group = pmc.group { "calls = " .. CALLS, target = pmc.pid { running.pid, by = "thread" } }
     group:start()
     running.go()
     local counts = group:read()
@@ -49,7 +49,7 @@ describe("a process as target", function()
     caller.need()
     local one, two = caller.start(0, 30), caller.start(0, 7)
     local of_one = pmc.group { "calls = " .. CALLS, target = pmc.pid(one.pid) }:start()
-    local both = pmc.pid { one.pid, two.pid, per = "process" }
+    local both = pmc.pid { one.pid, two.pid, by = "process" }
     local of_both = pmc.group { "calls = " .. CALLS, target = both }:start()
     one.go()
     two.go()
@@ -89,7 +89,7 @@ describe("a process as target", function()
     caller.need()
     local running = caller.start(1, 10)
     local result = pmc.measure(running.go, { events = { "calls = " .. CALLS, "duration_time" },
-      target = pmc.pid { running.pid, per = "thread" }, repetitions = 1, warmup = 0 })
+      target = pmc.pid { running.pid, by = "thread" }, repetitions = 1, warmup = 0 })
     running.finish()
     local values = {}
     for cell in result:cells() do
@@ -227,8 +227,8 @@ describe("targets", function()
         function() pmc.pid "x" end,
       ["pmc.pid needs an id"] = function() pmc.pid {} end,
       ['"die", "socket", "node", not "sockets", did you mean \'socket\'%?'] =
-        function() pmc.system { per = "sockets" } end,
-      ["pmc.system has no option 'pre', did you mean 'per'%?"] = function() pmc.system { pre = "cpu" } end,
+        function() pmc.system { by = "sockets" } end,
+      ["pmc.system has no option 'bye', did you mean 'by'%?"] = function() pmc.system { bye = "cpu" } end,
       ["pmc.cpus: '3x' is not a CPU"] = function() pmc.cpus "3x" end,
       ["pmc.cgroup needs the name of a cgroup"] = function() pmc.cgroup {} end,
       ["target must be a target such as pmc.pid%(1%), not 5"] =

@@ -48,7 +48,7 @@ the difference is in parse (100 %)
   end)
 
   it("has one side's shares", function()
-    local alone = code().result:where { workload = "new" }:where()
+    local alone = code().result:only { workload = "new" }:where()
     local shown = alone:report { width = 80, utf8 = true }
     assert.matches("new · page%-faults · 12 repetitions", shown)
     assert.matches("\nparse +111 +68 %% +111 +110 … 112\n", shown)

@@ -124,7 +124,7 @@ function M.elements(header)
     end
   end
   local r = M.build(support.merged(all, header), values)
-  return header and r or r:where { workload = "rows", n = 10 }
+  return header and r or r:only { workload = "rows", n = 10 }
 end
 
 function M.shown(r, options)

@@ -33,7 +33,7 @@ end
 local function refuse(form, ...) error(require("pmclua.base.problem").usage_error(form:format(...)), 0) end
 
 -- The kind by which it is divided, of the options given; nil: none.
-local function per_of(opt)
+local function by_of(opt)
   local found
   for _, kind in ipairs { "cpu", "core", "die", "socket", "node", "thread" } do
     if opt["per_" .. kind] then
@@ -63,18 +63,18 @@ end
 
 local make = {}
 
-function make.pid(opt, per) return require("pmclua.counting.target").pid { opt.pid, per = per } end
-function make.tid(opt, per) return require("pmclua.counting.target").thread { opt.tid, per = per } end
-function make.cpu(opt, per) return require("pmclua.counting.target").cpus { opt.cpu, per = per } end
+function make.pid(opt, by) return require("pmclua.counting.target").pid { opt.pid, by = by } end
+function make.tid(opt, by) return require("pmclua.counting.target").thread { opt.tid, by = by } end
+function make.cpu(opt, by) return require("pmclua.counting.target").cpus { opt.cpu, by = by } end
 
-function make.all_cpus(opt, per)
-  if opt.cpu then return make.cpu(opt, per) end
-  return require("pmclua.counting.target").system { per = per }
+function make.all_cpus(opt, by)
+  if opt.cpu then return make.cpu(opt, by) end
+  return require("pmclua.counting.target").system { by = by }
 end
 
-function make.cgroup(opt, per)
+function make.cgroup(opt, by)
   local names = lists.collect(opt.cgroup:gmatch "[^,]+")
-  return require("pmclua.counting.target").cgroup { per = per, cpus = opt.cpu, unpack(names) }
+  return require("pmclua.counting.target").cgroup { by = by, cpus = opt.cpu, unpack(names) }
 end
 
 local LETTERS = { pid = "-p", tid = "-t", cgroup = "-G", all_cpus = "-a", cpu = "-C" }
@@ -83,13 +83,13 @@ local LETTERS = { pid = "-p", tid = "-t", cgroup = "-G", all_cpus = "-a", cpu = 
 ---@param opt table as pmc.options gives it
 ---@return pmclua.Target?
 function M.from(opt)
-  local kind, per = kind_of(opt), per_of(opt)
-  if per == "thread" and not BY_TASK[kind or ""] then refuse("--per-thread needs -p or -t") end
-  if per and per ~= "thread" and (not kind or BY_TASK[kind]) then
-    refuse("--per-%s needs -a, -C or -G", per)
+  local kind, by = kind_of(opt), by_of(opt)
+  if by == "thread" and not BY_TASK[kind or ""] then refuse("--per-thread needs -p or -t") end
+  if by and by ~= "thread" and (not kind or BY_TASK[kind]) then
+    refuse("--per-%s needs -a, -C or -G", by)
   end
   if not kind then return nil end
-  local ok, target = pcall(make[kind], opt, per)
+  local ok, target = pcall(make[kind], opt, by)
   if ok then return target end
   if type(target) == "table" and target.misuse then
     refuse("%s", (target.message:gsub("^pmc%.%a+", LETTERS[kind])))

@@ -125,8 +125,9 @@ local function names_of(declaration, others)
 end
 
 local function check_formulae(declaration, wrong)
-  local factors, per, where = lists.column(declaration.factors, "name"), declaration.per, declaration.where
-  if where then check_names("where", where.needs, lists.set(factors), wrong) end
+  local factors = lists.column(declaration.factors, "name")
+  local per, only_if = declaration.per, declaration.only_if
+  if only_if then check_names("only_if", only_if.needs, lists.set(factors), wrong) end
   if per and per.metric then
     check_names("per " .. per.name, per.metric.needs,
       names_of(declaration, { "iterations", "wall_ns", unpack(factors) }), wrong)

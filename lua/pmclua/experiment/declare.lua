@@ -48,6 +48,7 @@ local function check_keys(spec, wrong)
   local out, record = {}, signatures.record("experiment_keys", "measuring")
   for _, key in ipairs(sorted_keys(spec)) do
     local value = spec[key]
+    key = check[key] and key or signatures.current_key(record, key)
     if check[key] then out[key] = check[key](value, wrong, key, spec)
     elseif signatures.check_key(record, key, value, wrong) then out[key] = value end
   end

@@ -337,12 +337,12 @@ function check.sample(value, wrong)
 end
 
 --- { holds = function(levels, workload), needs = names }.
-function check.where(value, wrong)
+function check.only_if(value, wrong)
   if type(value) == "function" then return { holds = value, needs = {} } end
   local condition, problem = nil, { message = "it is a " .. type(value) }
   if type(value) == "string" then condition, problem = require("pmclua.metric").condition(value) end
   if not condition then
-    wrong("where must be a function of the levels or a condition on factors: %s", problem.message)
+    wrong("only_if must be a function of the levels or a condition on factors: %s", problem.message)
     return nil
   end
   local function holds(levels)

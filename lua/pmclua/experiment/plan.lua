@@ -42,7 +42,7 @@ function M.cells(declaration)
   local cells = {}
   combinations(declaration.factors, 1, {}, function(levels)
     for _, workload in ipairs(declaration.workloads) do
-      if not declaration.where or declaration.where.holds(lists.copy(levels), workload.name) then
+      if not declaration.only_if or declaration.only_if.holds(lists.copy(levels), workload.name) then
         cells[#cells + 1] = { index = #cells + 1, workload = workload, levels = levels }
       end
     end
@@ -111,7 +111,7 @@ function M.make(declaration)
   local cells = M.cells(declaration)
   if #cells == 0 then
     error(explain.problem { code = "ENOCELL", operation = "plan",
-      message = "there is nothing to run: where excludes every cell" }, 0)
+      message = "there is nothing to run: only_if excludes every cell" }, 0)
   end
   local runs = #cells * #list * (declaration.warmup + M.most_repetitions(declaration))
   return { cells = cells, passes = list, anchors = anchors, runs = runs, untraced = untraced }

@@ -358,9 +358,17 @@ local function goes_on(self, record)
   return true
 end
 
+-- Whether a command died of the interrupt that pmclua got, too: a terminal sends it to both. Its counts end there. They
+-- are kept where failed repetitions are and there is no other, as `perf stat` does.
+local function is_cut_off(self, record)
+  if record.outcome ~= "signalled" or core.interrupts() == 0 then return false end
+  local is_all = self.declaration.on_failure == "keep" and record.index == 1 and not record.warmup
+  return record.signal == core.interrupt_signal() and not is_all
+end
+
 --- Takes what came of a step. What ends the run: "interrupted", "failed", or nil.
 local function settle(self, record, parts)
-  if record.outcome == "interrupted" then
+  if record.outcome == "interrupted" or is_cut_off(self, record) then
     self.cut_off = label_of(self, record)
     return "interrupted"
   end

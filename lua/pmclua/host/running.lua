@@ -27,9 +27,11 @@ M.script = nil
 
 local SIGINT = 2
 
--- Those that the script has not looked at; the signal that interrupted a run in what was typed, where the prompt
--- asks, and what is to be done where the script goes on all the same.
+-- Those that the script has not looked at; the signal that interrupted a run (false: none has yet, nil: pmclua is a
+-- program's library, which decides for itself), and what the prompt does where more runs are begun all the same.
 local unseen, interrupted, leave = {}, nil, nil
+-- Scripts and the prompt have a scope of their own, before anything else is loaded; a host program has none.
+if package.loaded["pmclua.base.scope"] then interrupted = false end
 
 --- Notes that a run did not complete: a script that never looks does not end as success.
 ---@param ended pmclua.BadEnd
@@ -44,6 +46,9 @@ function M.see_end(ended)
   for i = #unseen, 1, -1 do
     if unseen[i] == ended then table.remove(unseen, i) end
   end
+  -- A script that knows of an interrupt decides itself what comes next.
+  local is_known = ended.status == "interrupted" and interrupted == SIGINT and not leave
+  if is_known then interrupted = false end
 end
 
 --- The exit status of the first bad end that the script has not looked at, and its problem, if it has one.
@@ -59,11 +64,11 @@ end
 ---@param on_next fun() called where another run begins after that: a pcall around the first has kept the interrupt
 function M.begin_typed(on_next) unseen, interrupted, leave = {}, false, on_next end
 
---- Raises where a run was interrupted in what was typed at the prompt. A signal that ends processes ends this one.
+--- Raises where a run was interrupted before, in a script or in what was typed. A signal that ends processes ends this one.
 function M.check_interrupted()
   if not interrupted then return end
   if interrupted ~= SIGINT then os.exit(128 + interrupted, true) end
-  leave()
+  if leave then leave() end
   error(require("pmclua.base.problem").problem { code = "EINTR", operation = "run",
     message = "interrupted" }, 0)
 end

@@ -190,6 +190,28 @@ end
 ---@return pmclua.public.Entry
 function M.record(name, topic) return entries.find(name, topic) end
 
+--- What a key is called now: of an old name, the new one, which is said once.
+---@param record pmclua.public.Entry
+---@param key any
+---@return any
+function M.current_key(record, key)
+  local field = entries.field(record, key)
+  if not (field and field.instead) then return key end
+  require("pmclua.public").note_old(("%s ="):format(key), ("%s ="):format(field.instead))
+  return field.instead
+end
+
+--- A table of options by the names that they have now.
+---@param options table with a script's keys
+---@param name string of its record
+---@param topic string
+---@return table options themselves, or a copy where an old name is among them
+function M.current(options, name, topic)
+  local record, copy = entries.find(name, topic), {}
+  for key, value in pairs(options) do copy[M.current_key(record, key)] = value end
+  return copy
+end
+
 --- Reports what is wrong with one key of a declaration; whether nothing is.
 ---@param record pmclua.public.Entry
 ---@param key any

@@ -16,6 +16,7 @@ M.TOPICS = { "measuring", "workloads", "results", "counting", "tools", "events",
 ---@field optional boolean
 ---@field type string
 ---@field text? string
+---@field instead? string of an old key: what it is called now; it is not among a record's `order`
 
 ---@class pmclua.public.Entry
 ---@field kind "function"|"class"|"record"|"type"|"value"|"namespace"|"old"
@@ -64,7 +65,9 @@ local function field_of(source)
   local kind, text = split(rest, " -- ")
   local is_optional = name:byte(-1) == 63         -- "?"
   if is_optional then name = name:sub(1, -2) end
-  return { name = name, optional = is_optional, type = kind or rest, text = text }
+  kind = kind or rest
+  return { name = name, optional = is_optional, type = kind, text = text,
+    instead = kind:match "^old ([%w_]+)$" }
 end
 
 local function arguments_of(source)
@@ -117,7 +120,7 @@ local function read_line(entry, line, last)
   local field = entry.fields and field_of(line:sub(3))
   if field then
     entry.fields[field.name] = field
-    entry.order[#entry.order + 1] = field.name
+    if not field.instead then entry.order[#entry.order + 1] = field.name end
     return field
   end
   local example, raises = line:match "^  > ?(.*)$", line:match "^  raises%s+(.*)$"
@@ -135,10 +138,9 @@ local function add_parents(entry)
   for name in entry.parents:gmatch "%S+" do
     local parent = M.find(name, entry.topic)
     for _, field in ipairs(parent.order) do
-      if not entry.fields[field] then
-        entry.fields[field], entry.order[#entry.order + 1] = parent.fields[field], field
-      end
+      if not entry.fields[field] then entry.order[#entry.order + 1] = field end
     end
+    for key, field in pairs(parent.fields) do entry.fields[key] = entry.fields[key] or field end
   end
 end
 
@@ -219,17 +221,23 @@ function M.find(name, topic)
   return known[name] or nil
 end
 
---- One key of a record that is not read yet, without the others: most runs ask for few of many.
----@param record pmclua.public.Entry
----@param key string
----@return pmclua.public.Field? nil: it has none of that name, or parents may have it
-function M.key_alone(record, key)
+-- One key of a record that is not read yet, without the others: most runs ask for few of many.
+local function key_alone(record, key)
   local text, place = texts[record.topic], record.place
   local at = text:find(("\n  %s?: "):format(key), place, true)
     or text:find(("\n  %s: "):format(key), place, true)
   if not at or at > (next_place(text, place) or #text) then return nil end
   local field = field_of(text:sub(at + 3, text:find("\n", at + 1, true) - 1))
   return field.name == key and field or nil
+end
+
+--- A key of a record.
+---@param record pmclua.public.Entry
+---@param key any
+---@return pmclua.public.Field? nil: it has none of that name
+function M.field(record, key)
+  local is_unread = rawget(record, "fields") == nil and type(key) == "string"
+  return is_unread and key_alone(record, key) or record.fields[key]
 end
 
 --- The tables of options among a function's arguments.

@@ -227,11 +227,11 @@ function look_into.list(one, value, name, wrong)
   for i, item in ipairs(value) do M.check(item, one.items, ("%s[%d]"):format(name, i), wrong) end
 end
 
-local function key_type(record, key)
-  local is_unread = rawget(record, "fields") == nil and type(key) == "string"
-  local field = is_unread and entries.key_alone(record, key)
-    or record.fields[key] or record.fields[("[%s]"):format(tostring(key))]
+local key_type
+function key_type(record, key)
+  local field = entries.field(record, key) or record.fields[("[%s]"):format(tostring(key))]
     or type(key) == "number" and record.fields["[]"] or type(key) == "string" and record.fields["[name]"]
+  if field and field.instead then return key_type(record, field.instead) end
   if field then field.alternatives = field.alternatives or M.read(field.type, record.topic) end
   return field
 end

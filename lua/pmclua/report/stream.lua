@@ -20,7 +20,7 @@ local function each_line(sample, is_divided, f)
   for name, part in sample:parts() do f(name, part) end
 end
 
-local function is_divided(monitor) return monitor.target.per ~= nil end
+local function is_divided(monitor) return monitor.target.by ~= nil end
 
 -- ---- a table -------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ end
 -- A and B of at most two cells: the baseline, or the first.
 local function sides(result, cells)
   if #cells > 2 then
-    explain.misuse(("%d cells were sampled: choose two, as in r:where { n = 512 }:where()"):format(#cells), 4)
+    explain.misuse(("%d cells were sampled: choose two, as in r:only { n = 512 }:where()"):format(#cells), 4)
   end
   return select_cells.sides(result, cells)
 end

@@ -138,14 +138,10 @@ local function chosen(result, conditions)
 end
 
 --- The result of the cells for which all conditions hold.
---- Without conditions, or with the name of an event that was sampled: where in the code its counts are.
----@param conditions? table<string, any>|string a factor or "workload" to a level, a list of levels, a comparison
----  such as ">=512", or a function of the level
----@return pmclua.Result|pmclua.CodeResult
-function Result:where(conditions)
-  if conditions == nil or type(conditions) == "string" then
-    return require("pmclua.result.code").new(self, conditions)
-  end
+---@param conditions table<string, any> a factor or "workload" to a level, a list of levels, a comparison such as
+---  ">=512", or a function of the level
+---@return pmclua.Result
+function Result:only(conditions)
   local list = chosen(self, conditions)
   if #list == 0 then explain.misuse("no cell has " .. select_cells.text_of(conditions), 2) end
   -- No choice leaves out the controls.
@@ -153,6 +149,15 @@ function Result:where(conditions)
   local result = view(self, lists.append(list, controls))
   result.is_chosen = true
   return result
+end
+
+--- Where in the code the counts of an event are that was sampled.
+---@param event? string|table its name, default: the first; conditions are an old way to write `only`
+---@return pmclua.CodeResult|pmclua.Result
+function Result:where(event)
+  if type(event) ~= "table" then return require("pmclua.result.code").new(self, event) end
+  require("pmclua.public").note_old("result:where {…}", "result:only {…}")
+  return Result.only(self, event)
 end
 
 local function add_metrics(result, metrics)
@@ -190,7 +195,7 @@ end
 
 --- The values of an event or metric in the cells that are meant, in the order of measuring.
 ---@param name string
----@param conditions? table<string, any> as for where; needed where there are several cells
+---@param conditions? table<string, any> as for only; needed where there are several cells
 ---@return number[]
 function Result:values(name, conditions)
   local list = chosen(self, conditions or {})

@@ -63,7 +63,7 @@ end
 function M.cells(result, conditions)
   check_names(result, conditions)
   for name, wanted in pairs(conditions) do
-    local stray = type(wanted) == "table" and check.stray("where: " .. tostring(name), wanted)
+    local stray = type(wanted) == "table" and check.stray("only: " .. tostring(name), wanted)
     if stray then error(stray, 0) end
   end
   return lists.where(result:list(), meets(conditions))

@@ -57,7 +57,7 @@ describe("in the lab, the slope of a kernel", function()
     local result = fitted(pmc.snippet { asm = "nop", unroll = "{unroll}" },
       { factors = { { "unroll", { 10, 100 } } }, per = { operation = "unroll" }, repetitions = REPETITIONS })
     for unroll, length in pairs { [10] = 12, [100] = 102 } do
-      local cell = result:where({ unroll = unroll }):cells()()
+      local cell = result:only({ unroll = unroll }):cells()()
       assert_exact(length, cell.n)
       local each = cell.n_per_operation
       assert.equal("exact", each.quality)

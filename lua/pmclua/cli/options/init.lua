@@ -31,6 +31,7 @@ local M = {}
 ---@field argument? boolean a word without "--", required where it has no default
 ---@field rest? boolean all words from the first that belongs to no option on: a list
 ---@field help? string
+---@field old? string a name that it had: it still works, with a note
 ---@field kind? string its type, filled in here
 
 --- Ends the script quietly with exit status 0, after `--help`.
@@ -38,7 +39,7 @@ local function finished() return problem.problem { code = "", message = "", quie
 
 -- ---- declarations ----
 
-local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", "help" }
+local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", "help", "old" }
 local IS_KEY = lists.set { 1, 2, unpack(KEYS) }
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 

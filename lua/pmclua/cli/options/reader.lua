@@ -26,6 +26,8 @@ function M.field_of(option) return (option[1]:gsub("-", "_")) end
 
 local type_of, field_of = M.type_of, M.field_of
 
+local function note_old(old, new) require("pmclua.public").note_old(old, new) end
+
 -- ---- values --------------------------------------------------------------------------------------------
 
 local function choice(option, text)
@@ -110,6 +112,7 @@ function Reader:read_long(word)
   local name, value = word:match "^(.-)=(.*)$"
   name = name or word
   local option = self:named(name)
+  if name == "--" .. (option.old or "") then note_old(name, "--" .. option[1]) end
   if type_of(option) ~= "flag" then return self:take(option, value or self:next_value(name)) end
   if value then self:refuse(("option '%s' does not take arguments"):format(name)) end
   self.given[field_of(option)] = true
@@ -157,6 +160,7 @@ local function new(words, options, on)
   for _, option in ipairs(options) do
     if option.argument or option.rest then table.insert(self.arguments, option)
     else self.by_name["--" .. option[1]] = option end
+    if option.old then self.by_name["--" .. option.old] = option end
     if option.short then self.by_name["-" .. option.short] = option end
     self.has_rest = self.has_rest or option.rest or false
   end

@@ -1,7 +1,7 @@
 --- target.lua: who is counted: this thread, processes, threads, CPUs, everything, cgroups.
 --
 --     pmc.group { "task-clock", target = pmc.pid(1234) }
---     pmc.measure("sleep 1", { events = { "cycles" }, target = pmc.system { per = "socket" } })
+--     pmc.measure("sleep 1", { events = { "cycles" }, target = pmc.system { by = "socket" } })
 --
 -- A target is a description; what it means on this machine now (`places`) is found when it is opened.
 -- One that ends while it is counted is a result, not an error.
@@ -19,13 +19,13 @@ local M = {}
 ---@class pmclua.Target
 ---@field kind "self"|"process"|"thread"|"held"|"cpus"|"system"|"cgroup"
 ---@field name string shown
----@field per? string it is divided by cpu, core, die, socket, node, thread, process or cgroup; nil: summed
+---@field by? string it is divided by cpu, core, die, socket, node, thread, process or cgroup; nil: summed
 ---@field part_field? "cpu"|"thread" the field of a record that a part's name goes to
 ---@field inherits boolean threads and children to come are counted
 ---@field from_exec? boolean counting starts by itself when the process executes a program
 ---@field by_cpu boolean counted CPU by CPU, whatever runs there
 local Target = require("pmclua.public.class").new("workloads", "target",
-  "per part_field from_exec ids cpus names one_group")
+  "by part_field from_exec ids cpus names one_group")
 Target.__tostring = function(self) return "target: " .. self.name end
 
 --- Whether a value is a target.
@@ -35,10 +35,10 @@ function M.is(value) return getmetatable(value) == Target end
 
 -- ---- arguments ----------------------------------------------------------------------------------------
 
--- `what(5)` is `what { 5 }`.
-local function arguments_of(value)
-  if type(value) == "table" then return value end
-  return { value }
+-- `pmc.pid(5)` is `pmc.pid { 5 }`.
+local function arguments_of(value, record)
+  if type(value) ~= "table" then return { value } end
+  return require("pmclua.public.call").current(value, record, "workloads")
 end
 
 -- Ids as given, each once: numbers, or text with commas as the command line has it.
@@ -78,26 +78,26 @@ function M.self()
 end
 
 --- Processes: all their threads, and those and the children that they start while they are counted.
----@param spec integer|string|table a pid (or the id of one of its threads), or { pid, …, per = "thread" | "process" }
+---@param spec integer|string|table a pid (or the id of one of its threads), or { pid, …, by = "thread" | "process" }
 ---@return pmclua.Target
 function M.pid(spec)
-  local given = arguments_of(spec)
+  local given = arguments_of(spec, "pid_options")
   local ids = lists.unique(lists.map(ids_of("pmc.pid", given), function(id)
     return tasks.process_of(id) or id
   end))
   return new { kind = "process", ids = ids, inherits = true,
-    per = given.per, part_field = "thread",
+    by = given.by, part_field = "thread",
     name = ("process%s %s"):format(#ids > 1 and "es" or "", table.concat(ids, ", ")) }
 end
 
 --- Threads, each alone: without what they start.
----@param spec integer|string|table a tid, or { tid, …, per = "thread" }
+---@param spec integer|string|table a tid, or { tid, …, by = "thread" }
 ---@return pmclua.Target
 function M.thread(spec)
-  local given = arguments_of(spec)
+  local given = arguments_of(spec, "thread_options")
   local ids = ids_of("pmc.thread", given)
   return new { kind = "thread", ids = ids,
-    per = given.per, part_field = "thread",
+    by = given.by, part_field = "thread",
     name = ("thread%s %s"):format(#ids > 1 and "s" or "", table.concat(ids, ", ")) }
 end
 
@@ -144,8 +144,8 @@ function list_places.process(self)
     for _, tid in ipairs(threads) do
       -- The id of a thread names its process too, which may be there already.
       if not seen[tid] then
-        places[#places + 1] = { pid = tid, cpu = -1, part = self.per == "thread" and thread_label(tid)
-          or self.per == "process" and thread_label(pid) or nil }
+        places[#places + 1] = { pid = tid, cpu = -1, part = self.by == "thread" and thread_label(tid)
+          or self.by == "process" and thread_label(pid) or nil }
       end
       seen[tid] = true
     end
@@ -157,32 +157,32 @@ end
 function list_places.thread(self)
   return lists.map(self.ids, function(tid)
     if not tasks.is_alive(tid) then error(no_such("thread", tid), 0) end
-    return { pid = tid, cpu = -1, part = self.per and thread_label(tid) }
+    return { pid = tid, cpu = -1, part = self.by and thread_label(tid) }
   end)
 end
 
 -- ---- CPUs ---------------------------------------------------------------------------------------------
 
 --- All that happens on some CPUs, whoever runs there.
----@param spec string|integer|table "0-3", or { "0-3", per = "cpu" | "core" | "die" | "socket" | "node" }
+---@param spec string|integer|table "0-3", or { "0-3", by = "cpu" | "core" | "die" | "socket" | "node" }
 ---@return pmclua.Target
 function M.cpus(spec)
-  local given = arguments_of(spec)
+  local given = arguments_of(spec, "cpus_options")
   if given[1] == nil or given[2] ~= nil then
     explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
   end
   local cpus = cpus_of("pmc.cpus", given[1])
   return new { kind = "cpus", cpus = cpus, by_cpu = true, part_field = "cpu",
-    per = given.per, name = "CPU " .. topology.format(cpus) }
+    by = given.by, name = "CPU " .. topology.format(cpus) }
 end
 
 --- All that happens on all CPUs.
----@param spec? table { per = "cpu" | "core" | "die" | "socket" | "node" }
+---@param spec? table { by = "cpu" | "core" | "die" | "socket" | "node" }
 ---@return pmclua.Target
 function M.system(spec)
-  local given = spec or {}
+  local given = arguments_of(spec or {}, "system_options")
   return new { kind = "system", by_cpu = true, part_field = "cpu",
-    per = given.per, name = "all CPUs" }
+    by = given.by, name = "all CPUs" }
 end
 
 local function check_online(cpus)
@@ -208,7 +208,7 @@ local function cpus_now(self)
 end
 
 local function cpu_part(self, cpu)
-  if self.per and self.per ~= "cgroup" then return topology.part(cpu, self.per) end
+  if self.by and self.by ~= "cgroup" then return topology.part(cpu, self.by) end
 end
 
 local function cpu_places(self)
@@ -222,16 +222,16 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 
 --- The tasks of cgroups, with those of the cgroups below them; of several, each apart. The sum has each task
 --- once: a cgroup that is below another one in the list adds nothing to it.
----@param spec string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", per = "cgroup" | "cpu" | … }
+---@param spec string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", by = "cgroup" | "cpu" | … }
 ---@return pmclua.Target
 function M.cgroup(spec)
-  local given = arguments_of(spec)
+  local given = arguments_of(spec, "cgroup_options")
   -- Of names for the same cgroup the first.
   local names = lists.map(lists.groups(given, cgroup.plain), function(same) return same[1] end)
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end
-  local per = given.per or (#names > 1 and "cgroup" or nil)
+  local by = given.by or (#names > 1 and "cgroup" or nil)
   return new { kind = "cgroup", names = names, cpus = cpus_of("pmc.cgroup", given.cpus), by_cpu = true,
-    per = per, part_field = per == "cgroup" and "thread" or "cpu",
+    by = by, part_field = by == "cgroup" and "thread" or "cpu",
     name = ("cgroup%s %s"):format(#names > 1 and "s" or "", text.safe(table.concat(names, ", "))) }
 end
 
@@ -254,13 +254,13 @@ function list_places.cgroup(self)
   local places, folders = {}, {}
   local cpus, list, notes = cpus_now(self), cgroup.distinct(self.names)
   for _, entry in ipairs(list) do
-    if entry.below then notes[#notes + 1] = say_nesting(entry, self.per) end
-    if not entry.below or self.per == "cgroup" then
+    if entry.below then notes[#notes + 1] = say_nesting(entry, self.by) end
+    if not entry.below or self.by == "cgroup" then
       local folder = open_folder(entry.path)
       folders[#folders + 1] = folder
       for _, cpu in ipairs(cpus) do
         places[#places + 1] = { pid = -1, cpu = cpu, directory = folder.fd, is_apart = entry.below ~= nil,
-          part = self.per == "cgroup" and "cgroup " .. text.safe(entry.name) or cpu_part(self, cpu) }
+          part = self.by == "cgroup" and "cgroup " .. text.safe(entry.name) or cpu_part(self, cpu) }
       end
     end
   end

@@ -32,7 +32,8 @@ record experiment_keys
   metrics?: spec|spec[] -- names, a vendor's groups or formulae; their events are added
   workloads: workload|workload[]|table -- a list, or a map by name, of what is run
   factors?: table -- { { "n", { 256, 512 } }, … } or a map; {n} in texts of workloads is replaced by the level
-  where?: string|function -- a condition on factors, or function(levels, workload): only cells for which it holds
+  only_if?: string|function -- a condition on factors, or function(levels, workload): only cells for which it holds
+  where?: old only_if
   per?: table -- { element = "n * n" }: a column with each event and time divided by this
   baseline?: string|table -- a workload's name, or a partial cell { n = 256 }, that the others are compared with
   control?: boolean -- true: the baseline runs twice; differences below this A/A noise floor are undecided

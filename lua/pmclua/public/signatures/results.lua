@@ -96,10 +96,15 @@ result:list(with_controls?: boolean) -> cell[]
   The cells as a list.
   > print(#r:list())
 
-result:where(conditions?: name|table) -> where|result
-  Where the counts of a sampled event are in the code. Given conditions: the result of the cells for which all hold.
-  raises an error if no cell matches, or if nothing was sampled
-  > print(r:where { workload = "ls /" })
+result:only(conditions: table) -> result
+  The result of the cells for which all conditions hold.
+  raises an error if no cell matches
+  > print(r:only { workload = "ls /" })
+
+result:where(event?: name|table) -> where
+  Where the counts of a sampled event are in the code; default: of the first that was sampled.
+  raises an error if nothing was sampled
+  > print(pmc.where("true", { event = "page-faults" }).result:where "page-faults")
 
 result:with(changes: with_options) -> result
   The result with more metrics, another baseline or another primary quantity.

@@ -120,7 +120,8 @@ pmc.pid(pid: integer(1..2147483647)|name|pid_options) -> target
 
 record pid_options
   []: integer(1..2147483647)|name
-  per?: "thread"|"process" -- divides the counts
+  by?: "thread"|"process" -- divides the counts
+  per?: old by
 
 pmc.thread(tid: integer(1..2147483647)|name|thread_options) -> target
   Threads alone.
@@ -128,7 +129,8 @@ pmc.thread(tid: integer(1..2147483647)|name|thread_options) -> target
 
 record thread_options
   []: integer(1..2147483647)|name
-  per?: "thread" -- divides the counts
+  by?: "thread" -- divides the counts
+  per?: old by
 
 pmc.cpus(cpus: integer(0..1000000)|name|cpus_options) -> target
   Everything that runs on some CPUs.
@@ -136,14 +138,16 @@ pmc.cpus(cpus: integer(0..1000000)|name|cpus_options) -> target
 
 record cpus_options
   []: integer(0..1000000)|name
-  per?: "cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  by?: "cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  per?: old by
 
 pmc.system(options?: system_options) -> target
   Everything that runs on all CPUs.
   > pmc.system()
 
 record system_options
-  per?: "cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  by?: "cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  per?: old by
 
 pmc.cgroup(name: name|cgroup_options) -> target
   The tasks of a cgroup and of the cgroups below it.
@@ -152,13 +156,14 @@ pmc.cgroup(name: name|cgroup_options) -> target
 record cgroup_options
   []: name
   cpus?: integer(0..1000000)|name -- on these CPUs alone, "0-3"
-  per?: "cgroup"|"cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  by?: "cgroup"|"cpu"|"core"|"die"|"socket"|"node" -- divides the counts
+  per?: old by
 
 class target target
   Who is counted.
   kind: string -- "self", "process", "thread", "cpus", "system" or "cgroup"
   name: string
-  per?: string -- what it is divided by
+  by?: string -- what it is divided by
   > target = pmc.pid(1)
 
 target:is_alive() -> boolean
