@@ -184,7 +184,6 @@ enum pmclua_field {
     PMCLUA_F_STANDARD,         /* u64 1: every signal as it is by default, and no core file */
     PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL only so much later */
     PMCLUA_F_WATCHED,          /* u64 1: the programs that it executes are watched, also where it is not counted */
-    PMCLUA_F_READS,            /* text: where to list the files that it looks for; exit status 125: they are not known */
     /* … or a kernel */
     PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */
     PMCLUA_F_SYMBOL,           /* text */
@@ -512,9 +511,6 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
 enum { PMCLUA_SIGNATURE_BYTES = 96 };
 /* What changes when the file that `path` leads to is another or is written, as text without spaces: 0; -errno. */
 int pmclua_signature(const char *path, char signature[PMCLUA_SIGNATURE_BYTES], uint32_t *mode, uint64_t *mtime_ns);
-/* Of a listing of workload/dependencies.lua the offset of the first line, from `from` on, that does not hold by what stat(2)
- * says; -1: all hold. */
-int64_t pmclua_listing_next(const char *listing, uint64_t from);
 enum { PMCLUA_PATH_BYTES = 4096 };    /* PATH_MAX */
 /* Writes `path` without links, "." and ".." into real[PMCLUA_PATH_BYTES]: 0; -errno. */
 int pmclua_real_path(const char *path, char *real);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,19 @@ int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes
     *mode = facts.st_mode;
     *bytes = (uint64_t)facts.st_size;
     *mtime_ns = ns_of(facts.st_mtim);
+    return 0;
+}
+
+int pmclua_signature(const char *path, char signature[PMCLUA_SIGNATURE_BYTES], uint32_t *mode, uint64_t *mtime_ns)
+{
+    struct stat facts;
+    if (stat(path, &facts) < 0)
+        return -errno;
+    *mode = facts.st_mode;
+    *mtime_ns = ns_of(facts.st_mtim);
+    snprintf(signature, PMCLUA_SIGNATURE_BYTES, "%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%" PRIx64,
+             (uint64_t)facts.st_dev, (uint64_t)facts.st_ino, (uint64_t)facts.st_size, *mtime_ns,
+             ns_of(facts.st_ctim));
     return 0;
 }
 

@@ -40,8 +40,6 @@ static int take_field(void *owner, const struct message_field *field)
         return field_u64(field, &command->watched);
     case PMCLUA_F_GRACE:
         return field_u64(field, &command->grace_ns);
-    case PMCLUA_F_READS:
-        return field_copy(field, &command->reads);
     case PMCLUA_F_CPUS:
         command->pinned = 1;
         return text ? cpulist_parse(text, &command->cpus) : -EPROTO;
@@ -95,7 +93,6 @@ void command_free(struct command *command)
     texts_free(command->envp);
     free(command->path);
     free(command->directory);
-    free(command->reads);
     free(command->streams.input);
     region_set_free(command->regions);
     free(command);

@@ -18,7 +18,6 @@ struct command {
     uint64_t standard;             /* 1: signals by default, no core file */
     uint64_t grace_ns;             /* between SIGTERM and SIGKILL at the time limit; 0: SIGKILL at once */
     uint64_t watched;              /* 1: the programs that it executes are watched, also where nothing counts it */
-    char *reads;                   /* where to list the files that it looks for (reads.h); NULL: nowhere */
     int pinned;
     cpu_set_t cpus;
     struct region_set *regions;    /* NULL: none */

@@ -17,7 +17,6 @@
 #include "launch.h"
 #include "left.h"
 #include "memory.h"
-#include "reads.h"
 #include "regions.h"
 #include "sampled.h"
 #include "set_counters.h"
@@ -298,10 +297,6 @@ static void launch_and_count(struct repetition *one, char *const *envp)
         .standard_signals = command->standard != 0, .fixed_addresses = run->fixed_addresses != 0,
         .cpus = run->pinned ? &run->cpus : command->pinned ? &command->cpus : NULL,
     };
-    if (command->reads) {
-        launch.instead = list_reads;
-        launch.list = command->reads;
-    }
     if (command->foreground)
         launch.keep_count = descriptors_inherited(&launch.keep);
     int result = launch_hold(&one->held, &launch);

@@ -354,16 +354,16 @@ int run_fixed(const char *list, char *const *argv, char *const *envp)
 {
     struct sock_filter code[STEPS];
     struct fixed fixed = { .questions = { .path = argv[0], .argv = argv, .envp = envp, .filter = put_filter(code),
-                                          .take = take, .is_own = 1 },
+                                          .take = take },
                            .list = fopen(list, "we"), .is_first = 1,
                            .launcher = realpath(argv[0], NULL), .device = -1 };
     if (!fixed.list)
         return NOT_KNOWN;
-    enum questions_end end = questions_ask(&fixed.questions);
+    int result = questions_ask(&fixed.questions);
     check_ends(&fixed);
-    if (end != QUESTIONS_DONE)
+    if (result < 0)
         add_line(&fixed, "!", "");
     fclose(fixed.list);
     free(fixed.launcher);
-    return end == QUESTIONS_DONE ? end_as(fixed.questions.status) : NOT_KNOWN;
+    return result == 0 ? end_as(fixed.questions.status) : NOT_KNOWN;
 }

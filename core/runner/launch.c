@@ -157,8 +157,6 @@ UNSANITIZED static long become(struct launch_shared *shared)
     rawcall3(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&shared->used, 0);
     rawcall3(SYS_getrusage, RUSAGE_SELF, (long)&shared->before, 0);
     rawcall4(SYS_rt_sigprocmask, SIG_SETMASK, launch->standard_signals ? (long)nothing : (long)&shared->mask, 0, 8);
-    if (launch->instead)
-        rawcall3(SYS_exit_group, launch->instead(launch), 0, 0);
     return rawcall3(SYS_execve, (long)launch->path, (long)launch->argv, (long)launch->envp);
 }
 
@@ -189,11 +187,10 @@ static void give_back(struct launch_shared *shared)
     spare = shared;
 }
 
-/* valgrind and TSan, who keep books of one process's memory, do not allow that a child shares it. Nor can one share it
- * that goes on in our code. */
+/* valgrind and TSan, who keep books of one process's memory, do not allow that a child shares it. */
 static int make_child(struct launch_shared *shared)
 {
-    if (!MUST_FORK && !shared->launch.instead)
+    if (!MUST_FORK)
         return clone(child, shared->stack + STACK_BYTES, CLONE_VM | SIGCHLD, shared);
     int pid = fork();
     return pid == 0 ? child(shared) : pid;

@@ -21,8 +21,6 @@ struct launch {
     const int *keep;                 /* close-on-exec descriptors that it gets all the same */
     int keep_count;
     const cpu_set_t *cpus;           /* NULL: any */
-    int (*instead)(const struct launch *);   /* not NULL: done instead of executing; returns the exit status */
-    const char *list;                /* for `instead` */
 };
 
 /* The child and what holds it. */

@@ -85,11 +85,11 @@ int questions_control(const struct questions *questions, unsigned long request, 
 }
 
 /* Like poll(2), which without a limit never ends with 0. */
-static int wait_for(struct pollfd waits[2], int limit_ms)
+static int wait_for(struct pollfd waits[2])
 {
     int ready = -1;
-    for (int i = 0; i < TRIES && (ready < 0 || (ready == 0 && limit_ms < 0)); i++)
-        ready = poll(waits, 2, limit_ms);
+    for (int i = 0; i < TRIES && ready <= 0; i++)
+        ready = poll(waits, 2, -1);
     return ready;
 }
 
@@ -104,12 +104,6 @@ static int take_question(struct questions *questions)
     questions->take(questions, &question, &answer);
     result = questions_control(questions, SECCOMP_IOCTL_NOTIF_SEND, &answer);
     return result < 0 && result != -ENOENT ? -1 : 0;
-}
-
-static int left_ms(uint64_t deadline_ns)
-{
-    uint64_t now = pmclua_now_ns();
-    return now < deadline_ns ? (int)((deadline_ns - now) / 1000000) : 0;
 }
 
 static int reap(struct questions *questions, int pid)
@@ -133,7 +127,6 @@ static int leave(struct questions *questions)
         ;
     int is_none = poll(&wait, 1, 0) > 0 && !(wait.revents & POLLIN);
     int pid = is_none ? 1 : fork();
-    questions->is_cut_off = pid < 0;
     if (pid != 0)
         return 0;
     for (int fd = 0; fd < 3; fd++)
@@ -145,31 +138,21 @@ static int leave(struct questions *questions)
     _exit(0);
 }
 
-/* Follows a program to its end, and its children to theirs: 0, or -1. `ended`: its pidfd. */
+/* Follows a program to its end: 0, or -1. `ended`: its pidfd. */
 static int follow(struct questions *questions, int first, int ended)
 {
     struct pollfd waits[2] = { { questions->listener, POLLIN, 0 }, { ended, POLLIN, 0 } };
-    uint64_t deadline_ns = 0;
     ioctl(questions->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, (unsigned long)SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    for (;;) {
-        if (wait_for(waits, deadline_ns ? left_ms(deadline_ns) : -1) <= 0) {
-            questions->is_cut_off = 1;
-            return deadline_ns ? 0 : -1;
-        }
+    while (wait_for(waits) > 0) {
         if (waits[0].revents & POLLIN) {
             if (take_question(questions) < 0)
                 return -1;
         } else if (waits[0].revents)           /* nobody is left who could ask */
-            return deadline_ns ? 0 : reap(questions, first);
-        else {
-            if (reap(questions, first) < 0)
-                return -1;
-            if (questions->is_own)
-                return leave(questions);
-            waits[1].fd = -1;
-            deadline_ns = pmclua_now_ns() + (uint64_t)questions->after_ms * 1000000u;
-        }
+            return reap(questions, first);
+        else
+            return reap(questions, first) < 0 ? -1 : leave(questions);
     }
+    return -1;
 }
 
 /* ---- running it ---- */
@@ -209,10 +192,10 @@ static int start(struct questions *questions, int *ended)
     int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, 0L, ended, 0L, 0L);
     if (pid == 0)
         become(questions, tell[1], parent);
-    if (pid > 0 && questions->is_own)
+    if (pid > 0)
         take_charge(pid);
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
-    int is_told = pid > 0 && wait_for(waits, -1) > 0 && (waits[0].revents & POLLIN)
+    int is_told = pid > 0 && wait_for(waits) > 0 && (waits[0].revents & POLLIN)
                   && TEMP_FAILURE_RETRY(read(tell[0], &questions->listener, sizeof(int))) == sizeof(int);
     if (!is_told)
         questions->listener = -1;
@@ -221,7 +204,7 @@ static int start(struct questions *questions, int *ended)
     return pid;
 }
 
-enum questions_end questions_ask(struct questions *questions)
+int questions_ask(struct questions *questions)
 {
     int ended = -1;
     questions->listener = -1;
@@ -229,7 +212,5 @@ enum questions_end questions_ask(struct questions *questions)
     int result = pid > 0 && questions->listener >= 0 ? follow(questions, pid, ended) : -1;
     if (result < 0 && pid > 0)
         end_program(questions, pid);
-    if (pid > 0 && questions->listener < 0)  /* it waits for an answer, or has ended: nothing was executed */
-        return QUESTIONS_NOT_EXECUTED;
-    return result < 0 ? QUESTIONS_LOST : QUESTIONS_DONE;
+    return result;
 }

@@ -49,21 +49,16 @@ struct questions {
     struct sock_fprog filter;
     void (*take)(struct questions *questions, const struct seccomp_notif *question,
                  struct seccomp_notif_resp *answer);
-    int after_ms;                    /* so long children that live on are waited for once it has ended */
-    int is_own;                      /* our process is there for this alone: SIGTERM for it is for the program, and a
-                                      * child of it answers children that live on */
     /* Set by questions_ask. */
     int listener;                    /* where the questions come */
     int status;                      /* as waitpid has it */
-    int is_cut_off;                  /* children live on: their calls fail from now on (ENOSYS) */
 };
 
-enum questions_end { QUESTIONS_DONE, QUESTIONS_NOT_EXECUTED, QUESTIONS_LOST };
-
-/* Runs a program and has each question of it and its children taken, until all have ended. `answer` has the call go on
- * as it is unless `take` says otherwise. NOT_EXECUTED: it cannot be asked about; LOST: its end is not known, or it was
- * killed because a question could not be answered. */
-enum questions_end questions_ask(struct questions *questions);
+/* Runs a program and has each question of it and its children taken until it ends; a child of ours answers those that it
+ * leaves running. Our process is there for this alone: SIGTERM for it is for the program. `answer` has the call go on as
+ * it is unless `take` says otherwise. 0; -1: it cannot be asked about, its end is not known, or it was killed because a
+ * question could not be answered. */
+int questions_ask(struct questions *questions);
 /* Like ioctl(2) on the listener, or -errno; -ENOENT where who asked has ended, or was interrupted and asks again. */
 int questions_control(const struct questions *questions, unsigned long request, void *argument);
 /* Copies a text of another process, in parts that do not cross a page: 0, or -1. */

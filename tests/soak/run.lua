@@ -100,7 +100,7 @@ local ROWS = {
     for _ = 1, n do experiment("true", 1):run { store = false, quiet = true } end
   end },
   { "requests to a server that counts them", 1e7, serve },
-  { "kernels from the cache", 1e5, function(n)
+  { "kernels from the cache", 1e4, function(n)
     local compile, runner = require "pmclua.workload.compile", require("pmclua.workload.session").new()
     for _ = 1, n do compile.build(runner, { text = KERNEL, label = "turn.c" }) end
     runner:close()

@@ -1,6 +1,5 @@
 --- Kernels from the cache: one is taken from it only where compiling it again would make the same.
 
-local core = require "pmclua.core"
 local ffi = require "ffi"
 local support = require "tests.support"
 
@@ -15,7 +14,6 @@ describe("a compiled kernel in the cache", function()
 
   before_each(function()
     support.need(support.have "cc", "no C compiler")
-    support.need_unwatched("what is watched cannot be traced", "valgrind")
     folder = support.folder()
     require("lfs").mkdir(folder .. "/tmp")
   end)
@@ -39,14 +37,18 @@ describe("a compiled kernel in the cache", function()
 
   local function value(unit) return ffi.load(build(unit)).pmclua_test_value() end
 
-  --- Runs a command; the files that it looks for are listed.
-  local function watched(words, list, where)
-    return runner:run_only(function(message)
-      for _, word in ipairs(words) do message:text("argument", word) end
-      message:text("reads", list):text("directory", where)
-      message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
-    end)
+  --- A compiler that notes whenever it compiles a source to an object; `before`: what it does first.
+  local function noting(before)
+    put("cc", ([[#!/bin/sh
+      %s
+      case " $* " in *" -c "*) echo >>%s/compiled;; esac
+      exec cc "$@"]]):format(before or "", folder))
+    sh "chmod 755 cc; touch -d '1 minute ago' cc"
+    return folder .. "/cc"
   end
+
+  --- How often it did.
+  local function compilations() return #(support.read(folder .. "/compiled") or "") end
 
   local CALLS = "int other(void); int pmclua_test_value(void) { return other(); }\n"
   local function other(n) return ("int other(void) { return %d; }\n"):format(n) end
@@ -62,6 +64,30 @@ describe("a compiled kernel in the cache", function()
   local function header(place, n) put(place, ("#define VALUE %d\n"):format(n)) end
 
   local FROM_HEADER = '#include <value.h>\nint pmclua_test_value(void) { return VALUE; }\n'
+  local ASSEMBLY = [[
+#include <value.h>
+.globl pmclua_test_value
+.type pmclua_test_value, %function
+pmclua_test_value:
+#ifdef __x86_64__
+  mov $VALUE, %eax
+#else
+  mov w0, VALUE
+#endif
+  ret
+.section .note.GNU-stack,"",%progbits
+]]
+  local FOR_TARGET = [[
+#ifdef __x86_64__
+#pragma GCC target("avx2")
+#endif
+#if defined __AVX2__ || !defined __x86_64__
+#include <value.h>
+#else
+#define VALUE 1
+#endif
+int pmclua_test_value(void) { return VALUE; }
+]]
   local INCBIN = [[asm(".data\nplace: .incbin \"%s/value.bin\"\n.previous");
     extern int place __attribute__((visibility("hidden"))); int pmclua_test_value(void) { return place; }]]
 
@@ -90,6 +116,30 @@ describe("a compiled kernel in the cache", function()
       function(n) header("a/value.h", n) end },
     { "a file of options", function() return { text = "int pmclua_test_value(void) { return VALUE; }",
       cflags = { "@" .. folder .. "/options" } } end, function(n) put("options", "-DVALUE=" .. n) end },
+    { "a header that the flags include",
+      function() return { cflags = { "-include", folder .. "/value.h" },
+        text = "int pmclua_test_value(void) { return VALUE; }" } end,
+      function(n) header("value.h", n) end },
+    { "a header whose macros the flags take",
+      function() return { cflags = { "-imacros", folder .. "/value.h" },
+        text = "int pmclua_test_value(void) { return VALUE; }" } end,
+      function(n) header("value.h", n) end },
+    { "a header of C++", function() return { extension = "cc", cflags = { flag("I", "a") },
+      text = FROM_HEADER:gsub("int pm", 'extern "C" int pm') } end, function(n) header("a/value.h", n) end },
+    { "a header of assembly",
+      function() return { extension = "S", cflags = { flag("I", "a") }, text = ASSEMBLY } end,
+      function(n) header("a/value.h", n) end },
+    { "a precompiled header", function() return { text = FROM_HEADER, cflags = { flag("I", "a") } } end,
+      function(n)
+        header("a/value.h", n)
+        sh "cc -O2 -g -Wall -fPIC -shared a/value.h; touch -d '1 minute ago' a/value.h.gch"
+        header("a/value.h", 1)
+      end },
+    { "a header that is read for another target", function() return { cflags = { flag("I", "a") },
+      text = FOR_TARGET } end, function(n) header("a/value.h", n) end },
+    { "what a specs file says", function() return { cflags = { "-specs=" .. folder .. "/specs" },
+      text = "int pmclua_test_value(void) { return VALUE; }" } end,
+      function(n) put("specs", ("*cpp:\n+ -DVALUE=%d\n\n"):format(n)) end },
     { "what the assembler takes in", function() return { text = INCBIN:format(folder) } end,
       function(n) put("value.bin", string.char(n, 0, 0, 0)) end },
     { "a linker script", function() return { text = CALLS, libs = { folder .. "/script" } } end,
@@ -127,70 +177,59 @@ describe("a compiled kernel in the cache", function()
     assert.equal(1, tonumber(objects))
   end)
 
-  it("is not found where the source says when it is compiled, in itself or in a header", function()
+  it("is found again without being compiled, and is made again where the source says the time", function()
     header("first/value.h", 1)
-    put("cc", ('#!/bin/sh\necho >>%s/compiled\nexec cc "$@"\n'):format(folder))
-    sh "chmod 755 cc"
-    local unit = { text = FROM_HEADER .. 'const char *when = __TIME__;', cc = folder .. "/cc" }
-    for _ = 1, 2 do build(unit) end
-    put("first/value.h", "#define VALUE 1\n#define WHEN __DATE__\n")
-    unit.text = FROM_HEADER
-    for _ = 1, 2 do build(unit) end
-    assert.equal("\n\n\n\n", support.read(folder .. "/compiled"))
+    local unit = { text = FROM_HEADER, cc = noting() }
+    for _ = 1, 3 do build(unit) end
+    assert.equal(1, compilations())
+    put("first/value.h", "#define VALUE 1\n#define WHEN __TIME__\n")
+    unit.text = FROM_HEADER .. 'const char *when = WHEN;'
+    unit.cc = noting(([[set -- -Wno-builtin-macro-redefined "-D__TIME__=\"$(cat %s/second)\"" "$@"]])
+      :format(folder))
+    for second = 1, 2 do
+      put("second", ("00:00:0%d"):format(second))
+      build(unit)
+    end
+    assert.equal(3, compilations())
   end)
 
-  it("is compiled all the same where the compiler cannot be watched, and then not kept", function()
-    local script = support.write(folder .. "/run.lua", [[
-      local pmc = require "pmclua"
-      local code = "#include <stdint.h>\nvoid f(void *s, uint64_t n) { (void)s; (void)n; }"
-      local kernel = pmc.kernel { code = code, symbol = "f" }
-      local r = pmc.measure(kernel, { events = "page-faults", repetitions = 2 })
-      print(r:cells()().page_faults.n)]])
-    -- A program has one watcher at most: here it is pmclua itself that is watched.
-    local words = { "env", "XDG_CACHE_HOME=" .. folder, support.program, script }
-    local result = watched(words, folder .. "/calls", ".")
-    assert.equal("2\n", result.output, result.errors)
-    assert.matches("\nunknown ", support.output_of(("cat '%s'/pmclua/kernels/*.reads"):format(folder)))
+  it("is linked anew, not compiled, where only what the linker finds is another", function()
+    archive("lib.a", 1)
+    local unit = { text = CALLS, libs = { folder .. "/lib.a" }, cc = noting() }
+    assert.equal(1, value(unit))
+    archive("lib.a", 2)
+    assert.equal(2, value(unit))
+    assert.equal(1, compilations())
   end)
 
-  --- How the list of an entry begins: "unknown" where none could be made.
-  local function first_word()
-    return support.output_of(("sed -n '2s/ .*//p' '%s'/pmclua/kernels/*.reads"):format(folder))
-  end
+  it("is found again in a folder where nothing can be written", function()
+    support.need(not support.have_root(), "root may write everywhere")
+    local first = build { text = FROM_HEADER }
+    sh "chmod 500 pmclua/kernels"
+    assert.equal(first, build { text = FROM_HEADER })
+    sh "chmod 700 pmclua/kernels"
+  end)
 
   -- Where each file is that is no source, object or list.
   local function left()
     return support.output_of(([[cd '%s'; find tmp -mindepth 1
-      find pmclua -mindepth 2 ! -name '*.so' ! -name '*.c' ! -name '*.reads']]):format(folder))
+      find pmclua -mindepth 2 ! -name '*.so' ! -name '*.c' ! -name '*.o' ! -name '*.last']]):format(folder))
   end
 
-  it("is compiled without a list where its watcher is killed; nothing of either stays", function()
-    put("cc", ([[#!/bin/sh
+  it("leaves nothing of a compiler that was killed", function()
+    put("cc", [[#!/bin/sh
       mkdir "$TMPDIR/.mine" && echo >"$TMPDIR/.mine/half"
-      test -e %s/killed || { echo >%s/killed; kill -9 $PPID; }
-      exec cc "$@"]]):format(folder, folder))
+      kill -9 $$]])
     sh "chmod 755 cc"
-    assert.equal(1, value { text = "int pmclua_test_value(void) { return 1; }", cc = folder .. "/cc" })
-    assert.is_true(support.exists(folder .. "/killed"))
-    assert.equal("unknown\n", first_word())
+    assert.has_error(function() build { text = "int x;", cc = folder .. "/cc" } end)
     assert.equal("", left())
   end)
 
   it("is kept where there is no folder for temporary files", function()
     sh "rmdir tmp"
-    build { text = "int x;" }
-    assert.are_not.equal("unknown\n", first_word())
-  end)
-
-  it("is listed where the limit on descriptors is far below what the runner has", function()
-    local script = support.write(folder .. "/run.lua", [[
-      local runner = require("pmclua.workload.session").new()
-      require("pmclua.workload.compile").build(runner, { label = "x.c", text = "int x;" })
-      runner:close()]])
-    local result = support.run({ "sh", "-c", 'ulimit -Sn 18; exec "$@"', "sh", support.program, script },
-      { env = { XDG_CACHE_HOME = folder } })
-    assert.equal(0, result.status, result.err)
-    assert.are_not.equal("unknown\n", first_word())
+    local unit = { text = "int x;", cc = noting() }
+    for _ = 1, 2 do build(unit) end
+    assert.equal(1, compilations())
   end)
 
   it("is another where the working directory or the environment is, as far as compilers look", function()
@@ -208,23 +247,5 @@ describe("a compiled kernel in the cache", function()
     assert.equal(first, path { TERM = "another", COLUMNS = "33", SSH_TTY = "x" })
     assert.are_not.equal(first, path { SOURCE_DATE_EPOCH = "1" })
     assert.are_not.equal(first, path({}, folder .. "/first"))
-  end)
-
-  it("is not found again where what the compiler looked for is not known, or its list was cut", function()
-    local dependencies = require "pmclua.workload.dependencies"
-    local own = { ["/x.c"] = true }
-    local unknown = dependencies.listing("?\n", own, math.huge, { "/x.c" })
-    for _, cut in ipairs { "", "r /etc/host" } do
-      assert.equal(unknown, dependencies.listing(cut, own, math.huge, { "/x.c" }))
-    end
-    assert.are_not.equal(unknown, dependencies.listing("r /x.c\n", own, math.huge, { "/x.c" }))
-  end)
-
-  it("is not found again where the name of a folder would end a line of the list", function()
-    local odd, list = support.folder() .. "/odd\nname", support.folder() .. "/list"
-    require("lfs").mkdir(odd)
-    watched({ "/bin/cat", "nothing.h" }, list, odd)
-    assert.matches("\n%?\n", support.read(list))
-    assert.is_nil(support.read(list):find("name/nothing.h", 1, true))
   end)
 end)

@@ -241,7 +241,7 @@ function M.is_mapped_as(path, device, inode)
     and exact(numbers[1]) == inode
 end
 
-local text, mode, mtime       -- made once: one is asked for of each file that a compiler looked for
+local text, mode, mtime       -- made once
 
 --- What changes when the file that `path` leads to is another or is written; nil where there is none.
 ---@param path string
@@ -256,16 +256,6 @@ function M.signature(path)
   local result = C.pmclua_signature(path, text, mode, mtime)
   if result < 0 then return refused(result) end
   return ffi.string(text), mode[0], tonumber(mtime[0])
-end
-
---- Of a listing (workload/dependencies.lua) the place of the first line, from `from` on, that does not hold
---- by what stat(2) says; nil: all hold.
----@param listing string
----@param from integer
----@return integer?
-function M.listing_next(listing, from)
-  local offset = tonumber(C.pmclua_listing_next(listing, from - 1))
-  return offset >= 0 and offset + 1 or nil
 end
 
 --- `path` without links, "." and ".."; or nil, errno name, number.

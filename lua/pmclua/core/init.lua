@@ -433,7 +433,7 @@ local ROOMS = {
     "folder", "hash", "hold_interrupts",
     "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
     "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
-  files = { "check_place", "create_temporary", "identity", "is_mapped_as", "listing_next", "make_fifo",
+  files = { "check_place", "create_temporary", "identity", "is_mapped_as", "make_fifo",
     "make_folder", "mkdir", "open_plain", "read_beginning", "read_plain", "real_path", "remove_folder",
     "rename", "replace", "signature", "stat", "write_temporary" },
   pfm = { "pfm" },

@@ -100,12 +100,12 @@ end
 
 --- Every problem that can be seen before anything runs, raised as one.
 local function check_workloads(cells, session, declaration)
-  local seen, problems = {}, {}
+  local seen, problems, built = {}, {}, {}
   for _, cell in ipairs(cells) do
     -- What layout.build makes is not there yet.
     local is_built = declaration.build and cell.workload.kind == "command"
     local problem
-    if not is_built then problem, cell.compiled = cell.workload:problem(cell.levels, session) end
+    if not is_built then problem, cell.compiled = cell.workload:problem(cell.levels, session, built) end
     local shown = problem and tostring(problem)
     if shown and not seen[shown] then
       seen[shown] = true

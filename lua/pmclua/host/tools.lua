@@ -72,8 +72,9 @@ function M.changes()
 end
 
 -- The words that run a program in the environment of `M.changes`.
-local function in_environment(path, arguments)
+local function in_environment(path, arguments, temporaries)
   local changes, words = M.changes(), {}
+  changes.TMPDIR = temporaries
   if next(changes) then
     words[1] = M.find "env" or "/usr/bin/env"
     for name, value in pairs(changes) do
@@ -93,6 +94,7 @@ local WHY = { ETIMEDOUT = "did not end in %g s, and was ended",
 ---@field seconds? number 10 by default
 ---@field megabytes? number 16 by default
 ---@field errors? boolean what it writes on standard error, too
+---@field temporaries? string the folder of its temporary files
 
 --- Runs a program without input; what it writes, within a limit of time and bytes.
 ---@param path string
@@ -105,7 +107,7 @@ function M.read(path, arguments, limits)
   limits = limits or {}
   local seconds, megabytes = limits.seconds or 10, limits.megabytes or 16
   local run = require("pmclua.core.processes").run_program
-  local said, code, status = run(in_environment(path, arguments),
+  local said, code, status = run(in_environment(path, arguments, limits.temporaries),
     { seconds = seconds, bytes = megabytes * 2 ^ 20, errors = limits.errors })
   if not code then return said, nil, status end
   local why = (WHY[code] or "could not be run: " .. code):format(code == "EFBIG" and megabytes or seconds)

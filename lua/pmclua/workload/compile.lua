@@ -1,38 +1,25 @@
---- compile.lua: compiles C to shared objects and caches them.
+--- compile.lua: compiles C to shared objects and caches what the compiler made.
 --
--- The key of an entry is the request: compiler, flags, source, environment and working directory. The entry
--- also lists every file that the compiler, the assembler and the linker looked for, found or not
--- (dependencies.lua): if any of them changed, the source is compiled again. An entry without a complete list
--- is never used. The cache is a private folder; an entry appears whole, by rename, or not at all.
+-- A source is preprocessed each time. The hash of that text and of all else that decides on it (inputs.lua) names the
+-- object that was made of it. What the linker finds decides, too, and is not looked into: it is run each time. Kernels
+-- are named by their contents. The cache is a private folder; a file appears in it whole, by rename, or not at all.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local read_file = require("pmclua.host.machine").text
 local paths = require "pmclua.host.paths"
-local lines_of = require("pmclua.base.text").lines
 local tool = require "pmclua.host.tools"
-local dependencies = require "pmclua.workload.dependencies"
+local inputs = require "pmclua.workload.inputs"
 local shellwords = require "pmclua.workload.shellwords"
 local temporary_folders = require "pmclua.host.temporary"
 
 local compile = {}
 
--- Before the source's name in a listing: the entry is never taken.
-local UNKNOWN = "unknown "
-
 --- Creates a temporary file beside `path`. Raises an error object.
 local function temporary_for(path)
   local temporary, _, errnum = core.write_temporary(path .. ".XXXXXX", "")
   return temporary or error(explain.system(errnum, "write", path), 0)
-end
-
---- Renames a temporary file to `path`. On failure removes it and raises an error object.
-local function move_to(temporary, path)
-  local ok, _, errnum = core.rename(temporary, path)
-  if ok then return end
-  os.remove(temporary)
-  error(explain.system(errnum, "write", path), 0)
 end
 
 local function write_private(path, text)
@@ -70,63 +57,12 @@ local function writable_folder()
 end
 
 -- Calls `run(folder)` with a new folder for a compiler's own temporary files: one that is killed leaves them.
--- Returns the folder's path.
+-- Returns what it returns.
 local function with_folder(run)
   local folder = temporary_folders.make "compile"
-  local ok, problem = pcall(run, folder)
+  local ok, result = pcall(run, folder)
   temporary_folders.remove(folder)
-  if not ok then error(problem, 0) end
-  return folder
-end
-
--- ---- what decides ----
-
--- The user's files that the compiler says it read, in make's format; nil if the text is incomplete.
-local function dependencies_of(text)
-  local list = text and text:gsub("\\\n", " "):match "^[^:]*:(.*)\n$"
-  if not list then return nil end
-  local needed = {}
-  for path in list:gsub("\\ ", "\1"):gmatch "%S+" do
-    needed[#needed + 1] = path:gsub("\1", " "):gsub("%$%$", "$")
-  end
-  return needed
-end
-
--- Where the script for the linker is, beside the source.
-local function script_of(source) return (source:gsub("%.[^./]*$", ".ld")) end
-
--- What an object depends on, as dependencies.lua lists it. If the object is older than its source, the clock
--- was set and times mean nothing. `temporaries`: the folder of the compiler's own files.
-local function list_reads(unit, source, object, list, temporaries)
-  local built, written = core.stat(object), core.stat(source)
-  local is_ordered = built and written and built.mtime_ns >= written.mtime_ns
-  local needed, text = dependencies_of(read_file(object .. ".d")), read_file(list)
-  local is_known = is_ordered and needed and text and not dependencies.has_time(unit.text)
-  if not is_known then return UNKNOWN .. source .. "\n" end
-  local own = { [source] = true, [script_of(source)] = true, [list] = true, [object] = true,
-    [object .. ".d"] = true, [temporaries] = true }
-  return dependencies.listing(text, own, tonumber(written.mtime_ns), needed)
-end
-
--- The end of an object's name says what it was made of, so that the list of one and the object of another,
--- which two that compile at once may leave, do not meet. `object`: its path, where that is not known. The
--- compiler and the assembler ask at the same time, now one first and now the other.
-local function ending_of(listing, object)
-  local contents = listing:find("^" .. UNKNOWN) and read_file(object)
-  local lines = lists.map(contents and {} or lines_of(listing), function(line)
-    return (line:gsub("^file %S+ (%x%x+) ", "file %1 "))   -- a file of the same contents is the same
-  end)
-  table.sort(lines)
-  return core.hash(contents or table.concat(lines, "\n")):sub(1, 16)
-end
-
-local function object_of(stem, ending) return ("%s-%s.so"):format(stem, ending) end
-
---- The object of an entry that is still valid; nil if there is none.
-local function find_entry(stem)
-  local ending, listing = (read_file(stem .. ".reads") or ""):match "^(%x+)\n(.*)$"
-  local object = ending and object_of(stem, ending)
-  return object and core.signature(object) and dependencies.hold(listing) and object or nil
+  return ok and result or error(result, 0)
 end
 
 -- ---- compiling ----
@@ -171,43 +107,24 @@ local function failed(unit, result, cc)
   }
 end
 
--- What the compiler is run in; `more`: changes, by name; `temporaries`: the folder of its temporary files.
-local function environment(more, temporaries)
+-- What the compiler is run in; `temporaries`: the folder of its temporary files.
+local function environment(temporaries)
   local changes = tool.changes()
   changes.TMPDIR = temporaries
-  for name, value in pairs(more or {}) do changes[name] = value end
   return shellwords.environment(changes, {})
 end
 
--- Runs a command; its result. how: { environment?: changes, by name; temporaries?: a folder for its own;
--- reads?: a path, where the files that it looks for are listed; meanwhile?: called once it runs }
+-- Runs a command; its result. how: { temporaries?: a folder for its own; meanwhile?: called once it runs }
 local function run_command(session, argv, how)
   how = how or {}
   return session:run_only(function(message)
     for _, word in ipairs(argv) do message:text("argument", word) end
-    if how.reads then message:text("reads", how.reads) end
-    for _, entry in ipairs(environment(how.environment, how.temporaries)) do
-      message:text("environment", entry)
-    end
+    for _, entry in ipairs(environment(how.temporaries)) do message:text("environment", entry) end
     message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
   end, { timeout_ns = 300e9, meanwhile = how.meanwhile })
 end
 
 local function is_well(result) return result.outcome == "done" and result.exit == 0 end
-
--- Runs the compiler and lists the files that it looks for. Where that is impossible, as where somebody else
--- watches us in the same way, it runs without the list.
-local function run_listed(session, list, temporaries, argv, unit)
-  if argv[1]:find("/", 1, true) and core.signature(argv[1]) then
-    local watched, changes = dependencies.watched(argv)
-    local result = run_command(session, watched, { environment = changes, temporaries = temporaries,
-      reads = list, meanwhile = function() session:use_wait() end })
-    if is_well(result) then return end
-    os.remove(list)
-  end
-  local result = run_command(session, argv, { temporaries = temporaries })
-  if not is_well(result) then error(failed(unit, result, argv[1]), 0) end
-end
 
 ---@class pmclua.Unit
 ---@field text string the source
@@ -282,58 +199,126 @@ function compile.ask(session, unit, more)
   return written, result.errors
 end
 
--- What decides on the object of a unit, hashed.
-local function key_of(unit)
-  return core.hash(table.concat({ table.concat(compile.compiler(unit), " "),
-    table.concat(flags_of(unit), "\0"), table.concat(unit.libs or {}, "\0"), extension_of(unit), unit.label,
-    unit.declaration or "", unit.text, dependencies.surroundings(environment()), unit.script }, "\1"))
+-- What is asked for: all that decides on an object but what its source includes and the linker finds, hashed.
+local function request_of(unit)
+  local words = compile.compiler(unit)
+  return core.hash(table.concat({ table.concat(words, "\0"), inputs.programs(words),
+    table.concat(flags_of(unit), "\0"), extension_of(unit), unit.label, unit.declaration or "", unit.text,
+    inputs.surroundings(environment()) }, "\1"))
+end
+
+-- What one build needs: its unit, session and folder of temporary files; `source`: our copy, which is compiled under
+-- the user's name for it; `name` and `stem`: how the names and paths of its kept files begin; `began_ns`: when it began,
+-- by the clock of that folder's file system; `text`, `key`: the preprocessed source and its hash.
+local Build = {}
+Build.__index = Build
+
+-- Writes a file that is kept; its path.
+function Build:keep(ending, contents)
+  local path = writable_folder() .. self.name .. ending
+  write_private(path, contents)
+  return path
+end
+
+-- A race with an editor cannot make the object differ from the request: our copy is compiled.
+local function new_build(session, unit, request, temporaries)
+  local name, text, ending = "/" .. request, text_of(unit), "." .. extension_of(unit)
+  local clock = temporaries .. "/clock"
+  write_private(clock, "")
+  local self = setmetatable({ session = session, unit = unit, temporaries = temporaries, name = name,
+    stem = cache_folder() .. name, words = lists.joined { compile.compiler(unit), flags_of(unit) },
+    began_ns = core.stat(clock).mtime_ns }, Build)
+  local source = self.stem .. ending
+  self.source = read_file(source) == text and source or self:keep(ending, text)
+  return self
+end
+
+-- The object that was kept of a preprocessed text; nil: none was.
+function Build:kept(key)
+  local path = key and ("%s-%s.o"):format(self.stem, key)
+  return path and core.signature(path) and path or nil
+end
+
+-- Preprocesses the source, while something else runs.
+function Build:look()
+  self.session:use_wait()
+  self.text = inputs.preprocessed(self.words, self.source, self.temporaries)
+  self.key = self.text and core.hash(self.text):sub(1, 16)
+end
+
+-- Runs the compiler to make `out`; its result.
+function Build:run(out, arguments, meanwhile)
+  local argv = lists.joined { self.words, arguments, { "-o", out } }
+  return run_command(self.session, argv, { temporaries = self.temporaries, meanwhile = meanwhile })
+end
+
+-- Raises what the compiler wrote.
+function Build:check(result)
+  if not is_well(result) then error(failed(self.unit, result, self.words[1]), 0) end
 end
 
 -- What tells the linker where functions go; nothing where they stay.
-local function linker_script(unit, source)
-  if not unit.script then return {} end
-  write_private(script_of(source), unit.script)
-  return { "-Wl,-T," .. script_of(source) }
+function Build:script()
+  if not self.unit.script then return {} end
+  local path = self.temporaries .. "/script.ld"
+  write_private(path, self.unit.script)
+  return { "-Wl,-T," .. path }
 end
 
--- Compiles a source to an object; the listing of what that depended on.
-local function compile_to(object, source, session, unit)
-  local list, needed = object .. ".list", object .. ".d"
-  local ok, listing = pcall(function()
-    local argv = lists.joined { compile.compiler(unit), flags_of(unit), linker_script(unit, source),
-      { "-MMD", "-MF", needed, "-o", object, source }, unit.libs or {} }
-    local temporaries = with_folder(function(folder) run_listed(session, list, folder, argv, unit) end)
-    return list_reads(unit, source, object, list, temporaries)
+-- Links an object: the contents of the shared object, or nil and the failing result.
+function Build:link(object, meanwhile)
+  local out = self.temporaries .. "/linked.so"
+  local result = self:run(out,
+    lists.joined { self:script(), { "-x", "none", object }, self.unit.libs or {} }, meanwhile)
+  return is_well(result) and read_file(out) or nil, result
+end
+
+-- Compiles the source to an object: its path, in the cache if it may be used again.
+function Build:compile()
+  local object = self.temporaries .. "/unit.o"
+  local looks = not self.text and function() self:look() end or nil
+  self:check(self:run(object, { "-c", inputs.QUIET, "-MMD", "-MF", object .. ".d", self.source }, looks))
+  local is_known = self.text
+    and inputs.is_known(self.unit, self.words, self.text, self.source, object, self.began_ns)
+  if not is_known then return object end
+  local path = self:keep(("-%s.o"):format(self.key), read_file(object))
+  self:keep(".last", self.key)
+  return path
+end
+
+-- The contents of the shared object. Mostly the object that was made last is the one that is needed: it is linked
+-- while the source is preprocessed.
+function Build:contents()
+  local last = read_file(self.stem .. ".last")
+  local linked = self:kept(last) and self:link(self:kept(last), function() self:look() end)
+  if linked and self.key == last then return linked end
+  local contents, result = self:link(self:kept(self.key) or self:compile())
+  self:check(result)
+  return contents
+end
+
+local function build_anew(session, unit, request)
+  return with_folder(function(temporaries)
+    local build = new_build(session, unit, request, temporaries)
+    local contents = build:contents()
+    local ending = ("-%s.so"):format(core.hash(contents):sub(1, 16))
+    local path = build.stem .. ending
+    return core.signature(path) and path or build:keep(ending, contents)
   end)
-  os.remove(needed)
-  os.remove(list)
-  if ok then return listing end
-  os.remove(object)
-  error(listing, 0)
 end
 
 --- Builds one unit of C; returns the path of its shared object. Raises an error object with what the
 --- compiler wrote.
 ---@param session pmclua.Session runs the compiler
 ---@param unit pmclua.Unit
+---@param built? table<string, string> what was built for the same experiment; what is built now is added
 ---@return string path
-function compile.build(session, unit)
-  local key = key_of(unit)
-  local known = find_entry(cache_folder() .. "/" .. key)
-  if known then return known end
-
-  -- The source is compiled from our copy, under the user's name for it: a race with an editor cannot
-  -- make the object differ from the key.
-  local stem = writable_folder() .. "/" .. key
-  local source = stem .. "." .. extension_of(unit)
-  write_private(source, text_of(unit))
-  local object = temporary_for(stem .. ".so")
-  local listing = compile_to(object, source, session, unit)
-  local ending = ending_of(listing, object)
-  local path = object_of(stem, ending)
-  move_to(object, path)
-  write_private(stem .. ".reads", ending .. "\n" .. listing)
-  return path
+function compile.build(session, unit, built)
+  built = built or {}
+  local request = request_of(unit)
+  local key = table.concat({ request, unit.script or "", unpack(unit.libs or {}) }, "\0")
+  built[key] = built[key] or build_anew(session, unit, request)
+  return built[key]
 end
 
 --- A fact about an object, stored beside it: the text that `find` returned the first time.

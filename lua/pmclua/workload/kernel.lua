@@ -101,10 +101,10 @@ function Kernel:can_place() return self.library == nil end
 ---@field unit? table of compile.build; nil of a library
 
 ---@return pmclua.Compiled
-local function compiled(self, session, levels)
+local function compiled(self, session, levels, built)
   if self.library then return { object = paths.from(self.folder, shellwords.fill(self.library, levels)) } end
   local unit = self:unit(session, levels)
-  return { object = compile.build(session, unit), unit = unit }
+  return { object = compile.build(session, unit, built), unit = unit }
 end
 
 --- The shared object for these levels, compiled if need be. Raises an error object.
@@ -127,11 +127,12 @@ function Kernel:machine_code(session, levels)
 end
 
 --- A problem that is visible before running: an error object, or nil and what was compiled.
+---@param built? table as of compile.build
 ---@return pmclua.Problem? problem, pmclua.Compiled? known
-function Kernel:problem(levels, session)
+function Kernel:problem(levels, session, built)
   local ok, known = pcall(function()
     self:thread_count(levels or {})
-    return compiled(self, session, levels or {})
+    return compiled(self, session, levels or {}, built)
   end)
   if not ok then
     if explain.is(known) then return known end
