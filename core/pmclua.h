@@ -213,6 +213,7 @@ enum pmclua_field {
     PMCLUA_F_OPTIONS,          /* u64: PMCLUA_PINNED, PMCLUA_READ_*, for the group begun last */
     PMCLUA_F_PERIOD,           /* u64: the set is one event, which is sampled: what came of it follows the result */
     PMCLUA_F_CHAINS,           /* u64 1: with call chains */
+    PMCLUA_F_ENTRIES,          /* u64 1: with what Linux was entered for (PMCLUA_ENTRIES) */
     PMCLUA_F_SAMPLES_BYTES,    /* u64 of each CPU's ring of samples, a power of two; absent: by the number of CPUs */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */
@@ -236,7 +237,7 @@ enum pmclua_field {
     PMCLUA_F_SIMULATED,        /* u64 1: callgrind, which runs the runner, counts the kernel; -ECHILD: it has started a
                                 * process, which callgrind does not count here; -EBUSY: threads beside those of
                                 * THREADS; -ENOSYS: no callgrind */
-    PMCLUA_F_ENTER_POINT,      /* u64 id of the tracepoint raw_syscalls:sys_enter: a command's system calls are timed, … */
+    PMCLUA_F_ENTER_POINT,      /* u64 id of the tracepoint raw_syscalls:sys_enter: a command's system calls are traced, … */
     PMCLUA_F_LEAVE_POINT,      /* … and u64 id of raw_syscalls:sys_exit */
     PMCLUA_F_LAST              /* one past the last */
 };
@@ -309,7 +310,7 @@ struct pmclua_io {
  *   reading_u64s u64   for each thread, for each group: enabled ns, running ns, values (differences)
  *   region_u64s u64    a struct pmclua_regions and what follows it; none where no regions were asked for
  *   profile_u64s u64   a struct pmclua_profile and what follows it; none where nothing was sampled
- *   call_u64s u64      a struct pmclua_system_calls and what follows it; none where they were not timed
+ *   call_u64s u64      a struct pmclua_system_calls and what follows it; none where they were not traced
  *   text bytes         what was being done to what, where it was not started (`stage`); or what was captured:
  *                      output_bytes of standard output, then error_bytes of standard error */
 struct pmclua_result {
@@ -331,7 +332,7 @@ struct pmclua_result {
     uint32_t output_bytes, error_bytes;
     uint32_t region_u64s, region_path;    /* region_path: enum pmclua_region_path */
     uint32_t profile_u64s;
-    uint32_t call_u64s, untraced;         /* untraced: the errno by which system calls could not be timed */
+    uint32_t call_u64s, untraced;         /* untraced: the errno by which system calls could not be traced */
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
@@ -518,22 +519,24 @@ uint32_t pmclua_uid(void);
 /* 128-bit hash of `bytes` for caches by content: 32 hex digits and NUL. Not for secrets. */
 void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 
-/* ---- system calls: how long each took --------------------------------------------------------- */
+/* ---- system calls: how many, and how long each was off CPU --------------------------------------------------------- */
 
-/* A block of them, freed by pmclua_free_block: this, and `rows` struct pmclua_system_call. */
+/* A block of them, freed by pmclua_free_block: this, `rows` struct pmclua_system_call, `sites` struct
+ * pmclua_call_site. */
 struct pmclua_system_calls {
     uint64_t lost;                 /* records that found no room: of calls that are missing */
-    uint64_t call_ns, traced_ns;   /* how long a call takes that does nothing, and how long it reads as */
-    uint64_t fault_ns;             /* how long it takes to touch a fresh page */
-    uint64_t rows;
+    uint64_t rows, sites;
 };
 enum { PMCLUA_CALL_OPEN = 65534, PMCLUA_CALL_NONE = 65535 };
 struct pmclua_system_call {
     uint64_t number;               /* as Linux numbers them; OPEN: that did not return; NONE: off CPU in no call */
     uint64_t is_first;             /* 1: of the first thread; 0: of all others */
-    uint64_t count, total_ns;      /* total: from entering to leaving */
-    uint64_t blocked_ns, waited_ns;    /* of total: off CPU, because it had to wait; because others had the CPU */
+    uint64_t count;
+    uint64_t blocked_ns, waited_ns;    /* in it off CPU: because it had to wait; because others had the CPU */
 };
+/* How often call `number` was made from an instruction at `place`: its address modulo the size of a page, which is the
+ * same wherever its file is mapped. */
+struct pmclua_call_site { uint64_t number, place, count; };
 
 /* "getppid"; NULL: unknown. */
 const char *pmclua_system_call_name(uint64_t number);
@@ -671,8 +674,9 @@ uint64_t pmclua_bucket_low(uint64_t bucket);
 /* ---- profiles: where an event was counted, by samples ------------------------------------------- */
 
 /* Beside the options of groups: threads and children to come are left out; what is sampled runs already, so what it
- * has mapped is taken from /proc; call chains of user space are taken with each sample, by frame pointer. */
-enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128 };
+ * has mapped is taken from /proc; call chains of user space are taken with each sample, by frame pointer; or of each
+ * sample in Linux, in place of these, the user's instruction and Linux's frames from the entry inwards. */
+enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128, PMCLUA_ENTRIES = 256 };
 
 /* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
  * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
@@ -684,7 +688,8 @@ struct pmclua_sampling {
     const int32_t *cpus, *tasks;    /* needed while it is opened, only */
     int32_t cpu_count, task_count;
     int32_t pid;                    /* where there are no tasks */
-    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING, PMCLUA_CHAINS */
+    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING; PMCLUA_CHAINS or
+                                     * PMCLUA_ENTRIES */
 };
 
 struct pmclua_sampler;
@@ -718,7 +723,7 @@ struct pmclua_profile {
     char     drop[16];              /* the first of them */
     uint64_t places;                /* events that a task is enabled on at once: one for each CPU; 1 of a CPU's own */
     uint64_t program;               /* the file that was executed first, counted from 1; 0: none was */
-    uint64_t chains_lost;           /* samples whose call chain found no room among `frames_max` frames */
+    uint64_t chains_lost;           /* samples whose call chain or entry found no room among `frames_max` frames */
     uint64_t thread_file;           /* what threads start from, counted from 1; 0: not known; or no chains */
     uint64_t thread_offset;         /* in that file: what a thread's function returns to */
     uint64_t ring_bytes, files, hits, frames, frames_max;
@@ -739,7 +744,8 @@ struct pmclua_profile_file {
 struct pmclua_profile_hit { uint64_t file, offset, count; };
 
 /* A place in code that was called from frame `parent`, an earlier one, counted from 1 (0: from nowhere known), and the
- * samples that were taken there with these callers. Of a caller it is the last byte of the call. */
+ * samples that were taken there with these callers. Of a caller it is the last byte of the call. An entry's first frame
+ * is the instruction that user space goes on at; it is missing where that is in no known code. */
 struct pmclua_profile_frame { uint64_t parent, file, offset, count; };
 
 /* FFI-BEGIN symbols */

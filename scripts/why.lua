@@ -1,21 +1,22 @@
 #!/usr/bin/env pmclua
 -- Why is B slower than A: what does the difference consist of?
 --
--- method: runs A and B interleaved, in passes: one for times, one in which functions are sampled, one in
---   which system calls are timed, some for the vendor's top-down tree, and one under Valgrind for simulated
---   counts, as far as they can be had and fit into the budget. Every line of the ledger is in time: a
---   function's samples, a system call's own duration, page faults at what one costs here, waiting for a CPU.
+-- method: runs A and B interleaved, in passes: one for times, one in which functions, system calls and page faults
+--   are sampled, one in which system calls are traced, some for the vendor's top-down tree, and one under Valgrind
+--   for simulated counts, as far as they can be had and fit into the budget. Every line of the ledger is in time, and
+--   splits that of the first pass, in which nothing is sampled or traced.
 -- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
 --        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]
 --        pmclua why [OPTIONS] A.jsonl B.jsonl [WORKLOAD]
 -- example:
 --   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
 -- reading: a line says MORE or LESS where its difference cannot be chance, for all lines together.
---   `share` is of the whole difference. What comes with more time on CPUs, on a machine that others use
---   too, is not counted as a cause. Suspects are whatever else was counted and differs: they come with the
---   difference, and may be its cause, its effect or neither. With a PMU a ledger of cycles has the difference
---   by node of the vendor's tree. The sentence at the end follows from the ledgers.
--- caveats: system calls are timed with root's rights only; cycles by node need a PMU. Few
+--   `share` is of the whole difference. What is not shown is one row, so that the table adds up. What comes with
+--   more time on CPUs, on a machine that others use too, is not counted as a cause. Suspects are whatever else was
+--   counted and differs: they come with the difference, and may be its cause, its effect or neither. With a PMU a
+--   ledger of cycles has the difference by node of the vendor's tree. The sentence at the end follows from the
+--   ledgers.
+-- caveats: system calls are told apart with root's rights only; cycles by node need a PMU. Few
 --   pairs name nothing. Commands are split into words without a shell; --shell runs them with /bin/sh.
 
 local pmc = require "pmclua"
@@ -27,7 +28,7 @@ local opt = pmc.options {
     help = "number of pairs (default: 30, or what fits)" },
   { "budget", value = "T", help = "time that it may take, e.g. 5min (default 2min)" },
   { "events", short = "e", many = true, value = "LIST", help = "more events to count, as suspects" },
-  { "all", false, help = "show lines that do not differ, too" },
+  { "all", false, help = "show lines that do not differ, and trifles, too" },
   { "no-simulate", false, help = "count nothing under Valgrind" },
   { "seed", type = "integer", value = "N", help = "seed of the random order" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (default 1)" },

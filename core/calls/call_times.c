@@ -1,5 +1,6 @@
 /*
- * call_times.c: how long system calls took, from the records of threads in the order of time.
+ * call_times.c: how many system calls there were, from where, and how long each was off CPU, from the records of threads
+ * in the order of time.
  *
  * Invariant: a thread is in one call at most. Where records are missing, the call that they are of is left out: no
  * time is given to a call that it was not in.
@@ -9,25 +10,28 @@
 
 #include "call_trace.h"
 
-enum { NUMBERS = 1024, FIRST_ROOM = 64 };
+enum { NUMBERS = 1024, FIRST_ROOM = 64, SITES = 4096 };
 
-/* An open call of a thread; stopped_ns: when it left its CPU (0: it is on one). */
+/* An open call of a thread, and from where; stopped_ns: when it left its CPU (0: it is on one). */
 struct thread {
     int32_t tid;                   /* 0: free */
     int is_in_call, yielded;
-    uint64_t entered_ns, stopped_ns, last_ns;
+    uint16_t place;
+    uint64_t stopped_ns;
     uint64_t blocked_ns, waited_ns;
 };
 
-struct sum { uint64_t count, total_ns, blocked_ns, waited_ns; };
+struct sum { uint64_t count, blocked_ns, waited_ns; };
 
 struct call_times {
     int32_t first;
-    uint64_t start_ns;             /* of the first thread's exec, until its end is seen */
+    int has_executed;              /* the first thread has left its exec, which was entered before it was watched */
     struct thread *thread;         /* open addressing, `room` a power of two */
     size_t room, used;
     struct sum sum[2][NUMBERS];    /* of other threads, of the first */
     struct sum outside[2], unfinished[2];
+    struct pmclua_call_site site[SITES];   /* open addressing, half of it at most; count 0: free */
+    size_t sites;
 };
 
 struct call_times *call_times_new(int32_t first)
@@ -43,11 +47,6 @@ struct call_times *call_times_new(int32_t first)
         return NULL;
     }
     return times;
-}
-
-void call_times_start(struct call_times *times, uint64_t start_ns)
-{
-    __atomic_store_n(&times->start_ns, start_ns, __ATOMIC_RELEASE);
 }
 
 void call_times_free(struct call_times *times)
@@ -98,29 +97,40 @@ static struct thread *thread_of(struct call_times *times, int32_t tid)
 
 /* ---- calls ---- */
 
-static void add(struct sum *sum, uint64_t total_ns, const struct thread *thread)
+static void add(struct sum *sum, const struct thread *thread)
 {
     sum->count++;
-    sum->total_ns += total_ns;
     sum->blocked_ns += thread->blocked_ns;
     sum->waited_ns += thread->waited_ns;
 }
 
-static void begin_call(struct thread *thread, uint64_t time_ns)
+static void begin_call(struct thread *thread, uint16_t place)
 {
     thread->is_in_call = 1;
-    thread->entered_ns = time_ns;
+    thread->place = place;
     thread->blocked_ns = thread->waited_ns = 0;
 }
 
-/* The call that executed the program was entered before it was watched: from its start. */
+/* A program with more sites than there is room for has calls whose site is not known. */
+static void add_site(struct call_times *times, uint64_t number, uint64_t place)
+{
+    uint64_t at = (number * 31 + place) % SITES;
+    while (times->site[at].count && (times->site[at].number != number || times->site[at].place != place))
+        at = (at + 1) % SITES;
+    if (!times->site[at].count && 2 * ++times->sites > SITES)
+        return;
+    times->site[at] = (struct pmclua_call_site){ number, place, times->site[at].count + 1 };
+}
+
 static void end_call(struct call_times *times, struct thread *thread, const struct call_record *record)
 {
-    int is_first = thread->tid == times->first;
-    uint64_t start_ns = is_first ? __atomic_exchange_n(&times->start_ns, 0, __ATOMIC_ACQUIRE) : 0;
-    uint64_t from_ns = thread->is_in_call ? thread->entered_ns : start_ns;
-    if (from_ns && from_ns <= record->time_ns && record->number < NUMBERS)
-        add(&times->sum[is_first][record->number], record->time_ns - from_ns, thread);
+    int is_first = thread->tid == times->first, is_exec = is_first && !times->has_executed;
+    if ((thread->is_in_call || is_exec) && record->number < NUMBERS) {
+        add(&times->sum[is_first][record->number], thread);
+        if (thread->is_in_call)
+            add_site(times, record->number, thread->place);
+    }
+    times->has_executed |= is_first;
     thread->is_in_call = 0;
     thread->blocked_ns = thread->waited_ns = 0;
 }
@@ -139,18 +149,14 @@ static void go_on(struct call_times *times, struct thread *thread, uint64_t time
     uint64_t *waited = thread->is_in_call ? &thread->waited_ns : &outside->waited_ns;
     if (thread->stopped_ns)
         *(thread->yielded ? waited : blocked) += off_ns;
-    if (!thread->is_in_call && off_ns) {
-        outside->count++;
-        outside->total_ns += off_ns;
-    }
+    outside->count += !thread->is_in_call && off_ns;
     thread->stopped_ns = 0;
 }
 
 static void take(struct call_times *times, struct thread *thread, const struct call_record *record)
 {
-    thread->last_ns = record->time_ns;
     switch ((enum call_step)record->step) {
-    case CALL_ENTERS:  begin_call(thread, record->time_ns); break;
+    case CALL_ENTERS:  begin_call(thread, record->number); break;
     case CALL_LEAVES:  end_call(times, thread, record); break;
     case CALL_STOPS:
     case CALL_YIELDS:  stop(thread, record); break;
@@ -172,11 +178,10 @@ int call_times_take(struct call_times *times, const struct call_record *record)
 static void put(const struct sum *sum, uint64_t number, uint64_t is_first, struct pmclua_system_call *rows,
                 uint64_t *count)
 {
-    if (!sum->count && !sum->total_ns)
+    if (!sum->count)
         return;
     if (rows)
-        rows[*count] = (struct pmclua_system_call){ number, is_first, sum->count, sum->total_ns, sum->blocked_ns,
-                                                    sum->waited_ns };
+        rows[*count] = (struct pmclua_system_call){ number, is_first, sum->count, sum->blocked_ns, sum->waited_ns };
     ++*count;
 }
 
@@ -187,7 +192,7 @@ static void sum_unfinished(struct call_times *times)
     for (size_t i = 0; i < times->room; i++) {
         const struct thread *thread = &times->thread[i];
         if (thread->tid && thread->is_in_call)
-            add(&times->unfinished[thread->tid == times->first], thread->last_ns - thread->entered_ns, thread);
+            add(&times->unfinished[thread->tid == times->first], thread);
     }
 }
 
@@ -201,5 +206,17 @@ uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *ro
         put(&times->outside[is_first], PMCLUA_CALL_NONE, is_first, row, &count);
         put(&times->unfinished[is_first], PMCLUA_CALL_OPEN, is_first, row, &count);
     }
+    return count;
+}
+
+uint64_t call_times_sites(const struct call_times *times, struct pmclua_call_site *site)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < SITES; i++)
+        if (times->site[i].count) {
+            if (site)
+                site[count] = times->site[i];
+            count++;
+        }
     return count;
 }

@@ -1,5 +1,5 @@
 /*
- * call_trace.c: the system calls of a command, its threads and children, with their times.
+ * call_trace.c: the system calls of a command, its threads and children: how many, and how long each was off CPU.
  *
  * The tracepoints at which system calls are entered and left are sampled on each CPU, each time, and so is every
  * switch. A thread of ours reads the rings in the order of time while the command runs, and keeps sums, no records.
@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "call_trace.h"
 #include "counters/attr.h"
+#include "counters/registers.h"
 #include "order.h"
 
 enum { RING_BYTES = 4 << 20, RING_LEAST = 64 << 10, RINGS_BYTES = 64 << 20, LOOK_MS = 20 };
@@ -25,7 +24,7 @@ struct cpu_trace { int enter, leave; struct ring ring; };
 struct call_trace {
     struct call_times *times;
     uint64_t lost;
-    int stop, has_thread, errnum, is_over;
+    int stop, has_thread, errnum;
     pthread_t thread;
     int cpus;
     struct cpu_trace cpu[];
@@ -33,20 +32,22 @@ struct call_trace {
 
 /* ---- opening ---- */
 
-/* Both write TID and TIME; what leaves has the call's number in its raw data. */
-static struct pmclua_attr attr_of_point(uint64_t id, int tells_number, int on_exec)
+/* Both write TID and TIME; what enters the user's instruction, what leaves the call's number in its raw data. */
+static struct pmclua_attr attr_of_point(uint64_t id, int leaves)
 {
+    uint64_t own = leaves ? PERF_SAMPLE_RAW : PERF_SAMPLE_REGS_USER;
     return attr_of(&(struct perf_event_attr){
         .type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1, .inherit = 1, .disabled = 1,
-        .enable_on_exec = on_exec != 0, .sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (tells_number ? (uint64_t)PERF_SAMPLE_RAW : 0),
-        .context_switch = !tells_number, .watermark = 1, .wakeup_watermark = RING_BYTES / 4 });
+        .enable_on_exec = 1, .sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | own,
+        .sample_regs_user = leaves ? 0 : 1ull << INSTRUCTION_POINTER, .context_switch = !leaves,
+        .watermark = 1, .wakeup_watermark = RING_BYTES / 4 });
 }
 
 static int open_cpu(struct call_trace *trace, const struct call_points *points, int cpu, size_t bytes)
 {
-    struct pmclua_attr enters = attr_of_point(points->enter, 0, points->on_exec);
-    struct pmclua_attr leaves = attr_of_point(points->leave, 1, points->on_exec);
+    struct pmclua_attr enters = attr_of_point(points->enter, 0);
+    struct pmclua_attr leaves = attr_of_point(points->leave, 1);
     int fd = pmclua_open(&enters, points->pid, cpu, -1, 0);
     if (fd == -ENODEV)                     /* it is offline */
         return 0;
@@ -63,9 +64,11 @@ static int open_cpu(struct call_trace *trace, const struct call_points *points, 
 
 /* ---- records ---- */
 
-/* Samples: header, pid, tid, time, and of those that leave u32 size and the tracepoint's fields: 8 bytes that all have,
- * then the number. Other records end with pid, tid, time. */
-enum { BASE_BYTES = 16, TID_AT = 4, TIME_AT = 8, NUMBER_AT = 28, LEAVES_BYTES = 36 };
+/* Samples: header, pid, tid, time; of those that enter u64 ABI and the user's instruction (no more than the ABI where it
+ * is 0), of those that leave, which are longer, u32 size and the tracepoint's fields: 8 bytes that all have, then the
+ * number. Other records end with pid, tid, time. */
+enum { BASE_BYTES = 16, TID_AT = 4, TIME_AT = 8, IP_AT = 24, ENTERS_BYTES = 32, NUMBER_AT = 28, LEAVES_BYTES = 36 };
+enum { PAGE_BYTES = 4096 };
 
 static const uint8_t *base_of(const struct perf_event_header *record)
 {
@@ -88,17 +91,27 @@ static enum call_step step_of_switch(const struct perf_event_header *record)
     return !is_out ? CALL_GOES_ON : could_go_on ? CALL_YIELDS : CALL_STOPS;
 }
 
+static void take_sample(struct call_record *taken, const struct perf_event_header *record)
+{
+    uint64_t word = UINT64_MAX;
+    size_t bytes = record->size - sizeof *record;
+    taken->step = bytes >= LEAVES_BYTES ? CALL_LEAVES : CALL_ENTERS;
+    if (bytes >= ENTERS_BYTES)
+        memcpy(&word, base_of(record) + (taken->step == CALL_LEAVES ? NUMBER_AT : IP_AT), sizeof word);
+    if (taken->step == CALL_ENTERS && bytes >= ENTERS_BYTES)
+        word %= PAGE_BYTES;
+    taken->number = word < UINT16_MAX ? (uint16_t)word : UINT16_MAX;
+}
+
 static int take_step(struct call_trace *trace, const struct perf_event_header *record)
 {
     struct call_record taken = { 0 };
-    uint64_t number = 0;
-    int leaves = record->type == PERF_RECORD_SAMPLE && record->size >= sizeof *record + LEAVES_BYTES;
-    if (leaves)
-        memcpy(&number, base_of(record) + NUMBER_AT, sizeof number);
     time_of(record, &taken.time_ns);
     memcpy(&taken.tid, base_of(record) + TID_AT, sizeof taken.tid);
-    taken.step = record->type == PERF_RECORD_SWITCH ? step_of_switch(record) : leaves ? CALL_LEAVES : CALL_ENTERS;
-    taken.number = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+    if (record->type == PERF_RECORD_SWITCH)
+        taken.step = step_of_switch(record);
+    else
+        take_sample(&taken, record);
     return call_times_take(trace->times, &taken);
 }
 
@@ -177,7 +190,7 @@ static int open_trace(struct call_trace **out, const struct call_points *points)
     if (!trace)
         return -ENOMEM;
     trace->stop = -1;
-    trace->times = call_times_new(points->pid ? points->pid : pmclua_tid());
+    trace->times = call_times_new(points->pid);
     int result = trace->times ? 0 : -ENOMEM;
     size_t bytes = ring_bytes_each(RING_BYTES, RING_LEAST, RINGS_BYTES, (size_t)cpus);
     for (int cpu = 0; result == 0 && cpu < cpus; cpu++)
@@ -188,22 +201,9 @@ static int open_trace(struct call_trace **out, const struct call_points *points)
         close_trace(trace);
         return result;
     }
-    if (points->on_exec)
-        call_times_start(trace->times, pmclua_now_ns());
     *out = trace;
     return 0;
 }
-
-static void switch_all(const struct call_trace *trace, enum pmclua_ioc request)
-{
-    for (int i = 0; i < trace->cpus; i++) {
-        pmclua_ioctl(trace->cpu[i].enter, request, 0, NULL);
-        pmclua_ioctl(trace->cpu[i].leave, request, 0, NULL);
-    }
-}
-
-/* What calls, tracing them and page faults cost here. */
-static struct pmclua_system_calls costs;
 
 static int take_block(struct call_trace *trace, uint64_t **block, uint32_t *count)
 {
@@ -212,16 +212,18 @@ static int take_block(struct call_trace *trace, uint64_t **block, uint32_t *coun
         look(trace, 1);
     if (trace->errnum)
         return -trace->errnum;
-    uint64_t rows = call_times_rows(trace->times, NULL);
-    struct pmclua_system_calls *head = calloc(1, sizeof *head + rows * sizeof(struct pmclua_system_call));
+    uint64_t rows = call_times_rows(trace->times, NULL), sites = call_times_sites(trace->times, NULL);
+    size_t bytes = sizeof(struct pmclua_system_calls) + rows * sizeof(struct pmclua_system_call)
+        + sites * sizeof(struct pmclua_call_site);
+    struct pmclua_system_calls *head = calloc(1, bytes);
     if (!head)
         return -ENOMEM;
-    call_times_rows(trace->times, (struct pmclua_system_call *)(head + 1));
-    *head = costs;
-    head->lost = trace->lost;
-    head->rows = rows;
+    struct pmclua_system_call *row = (struct pmclua_system_call *)(head + 1);
+    call_times_rows(trace->times, row);
+    call_times_sites(trace->times, (struct pmclua_call_site *)(row + rows));
+    *head = (struct pmclua_system_calls){ trace->lost, rows, sites };
     *block = (uint64_t *)head;
-    *count = (uint32_t)((sizeof *head + rows * sizeof(struct pmclua_system_call)) / sizeof(uint64_t));
+    *count = (uint32_t)(bytes / sizeof(uint64_t));
     return 0;
 }
 
@@ -232,80 +234,12 @@ int call_trace_end(struct call_trace *trace, uint64_t **block, uint32_t *count)
     return result;
 }
 
-/* ---- what calls and faults cost ---- */
-
-enum { ROUNDS = 9, CALLS = 200, PAGES = 256, PAGE_BYTES = 4096 };
-
-static uint64_t time_of_calls(void)
-{
-    uint64_t start = pmclua_now_ns();
-    for (int i = 0; i < CALLS; i++)
-        syscall(SYS_getppid);
-    return pmclua_now_ns() - start;
-}
-
-static uint64_t time_of_faults(void)
-{
-    size_t bytes = (size_t)PAGES * PAGE_BYTES;
-    volatile char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
-        return 0;
-    madvise((void *)pages, bytes, MADV_NOHUGEPAGE);
-    uint64_t start = pmclua_now_ns();
-    for (int i = 0; i < PAGES; i++)
-        pages[(size_t)i * PAGE_BYTES] = 1;
-    uint64_t took = pmclua_now_ns() - start;
-    munmap((void *)pages, bytes);
-    return took;
-}
-
-/* The least of some rounds: whatever else runs only adds to it. */
-static uint64_t least_of(uint64_t (*time_of)(void))
-{
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < ROUNDS; i++) {
-        uint64_t took = time_of();
-        least = took < least ? took : least;
-    }
-    return least;
-}
-
-/* How long a traced call that does nothing reads as. */
-static uint64_t traced_call_ns(const struct call_points *points)
-{
-    struct call_points own = { points->enter, points->leave, 0, 0 };
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < ROUNDS; i++) {
-        struct call_trace *trace;
-        uint64_t *block = NULL;
-        uint32_t count;
-        if (open_trace(&trace, &own) < 0)
-            return 0;
-        switch_all(trace, PMCLUA_IOC_ENABLE);
-        time_of_calls();
-        switch_all(trace, PMCLUA_IOC_DISABLE);
-        if (call_trace_end(trace, &block, &count) < 0 || !block)
-            continue;
-        const struct pmclua_system_calls *head = (const struct pmclua_system_calls *)block;
-        const struct pmclua_system_call *row = (const struct pmclua_system_call *)(head + 1);
-        for (uint64_t k = 0; k < head->rows; k++)
-            if (row[k].number == SYS_getppid && row[k].total_ns / row[k].count < least)
-                least = row[k].total_ns / row[k].count;
-        free(block);
-    }
-    return least == UINT64_MAX ? 0 : least;
-}
-
 int call_trace_open(struct call_trace **trace, const struct call_points *points)
 {
-    if (costs.call_ns)
-        return open_trace(trace, points);
-    int enters = attr_hold(PERF_TYPE_TRACEPOINT, points->enter);
-    int leaves = enters < 0 ? enters : attr_hold(PERF_TYPE_TRACEPOINT, points->leave);
-    if (leaves < 0)
-        return leaves;
-    costs.traced_ns = traced_call_ns(points);
-    costs.fault_ns = least_of(time_of_faults) / PAGES;
-    costs.call_ns = least_of(time_of_calls) / CALLS;
-    return open_trace(trace, points);
+    static int are_held;
+    int result = are_held ? 0 : attr_hold(PERF_TYPE_TRACEPOINT, points->enter);
+    if (!are_held && result >= 0)
+        result = attr_hold(PERF_TYPE_TRACEPOINT, points->leave);
+    are_held |= result >= 0;
+    return result < 0 ? result : open_trace(trace, points);
 }

@@ -1,6 +1,6 @@
 /*
- * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records) and sampler_block.c (what came of
- * it) share. Private to the core.
+ * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records), sampler_entries.c (what Linux
+ * was entered for) and sampler_block.c (what came of it) share. Private to the core.
  */
 #pragma once
 
@@ -27,6 +27,9 @@ struct cpu_rings {
 
 /* A task that was started meanwhile, and lives. */
 struct living { uint32_t tid; uint64_t since_ns; };
+
+/* A sample after its header; what PMCLUA_CHAINS and PMCLUA_ENTRIES add follows. */
+struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
 
 struct event_fd { int fd; uint32_t ring; int is_sampling; };
 
@@ -66,6 +69,8 @@ int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *fail
 uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
+/* Takes in what Linux was entered for in a sample. -ENOMEM. */
+int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header);
 /* Takes in code that a process has mapped since `time_ns` (0: before anything was sampled): `file` says what, from where
  * and to where; `offset`: in it. -ENOMEM. */
 int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset, uint64_t time_ns);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "counters/attr.h"
+#include "counters/registers.h"
 #include "host/lists.h"
 #include "sampler.h"
 
@@ -46,6 +47,11 @@ static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
     if (sampler->asked.options & PMCLUA_CHAINS) {
         native.sample_type |= PERF_SAMPLE_CALLCHAIN;
         native.exclude_callchain_kernel = 1;       /* else an ordinary user may not */
+    }
+    if (sampler->asked.options & PMCLUA_ENTRIES) {
+        native.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
+        native.exclude_callchain_user = 1;
+        native.sample_regs_user = 1ull << INSTRUCTION_POINTER;
     }
     struct pmclua_attr attr = sampler->asked.attr; /* with fields that the header does not know */
     memcpy(&attr, &native, sizeof native);

@@ -17,7 +17,6 @@
 #include "sampler.h"
 
 /* The layouts of records, after the header. The last three words of those that are no samples are pid, tid, time. */
-struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
 struct map_record {
     uint32_t pid, tid;
     uint64_t start, bytes, offset;
@@ -293,6 +292,8 @@ static int add_sample(struct pmclua_sampler *sampler, const struct perf_event_he
     int result = hits_add(&sampler->hits, file, offset);
     if (result == 0 && (sampler->asked.options & PMCLUA_CHAINS))
         result = take_chain(sampler, header, file, offset);
+    if (result == 0 && file == LINUX_FILE && (sampler->asked.options & PMCLUA_ENTRIES))
+        result = sampler_take_entry(sampler, header);
     return result;
 }
 

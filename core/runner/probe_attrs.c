@@ -1,4 +1,3 @@
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,18 +6,9 @@
 
 #include "calls/samples.h"
 #include "counters/attr.h"
+#include "counters/registers.h"
 #include "host/proc.h"
 #include "probe_attrs.h"
-
-#if defined __x86_64__ || defined __i386__
-enum { STACK_POINTER = PERF_REG_X86_SP };
-#elif defined __aarch64__
-enum { STACK_POINTER = PERF_REG_ARM64_SP };
-#elif defined __riscv
-enum { STACK_POINTER = PERF_REG_RISCV_SP };
-#else
-#error "which register is the stack pointer?"
-#endif
 
 void attr_set_common(struct pmclua_attr *attr, int inherit)
 {

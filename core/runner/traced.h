@@ -1,5 +1,5 @@
 /*
- * traced.h: runs whose system calls are timed.
+ * traced.h: runs whose system calls are traced.
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "answer.h"
 #include "run.h"
 
-/* Times the system calls of a held command where the run asks for it. NULL: it does not, or the answer says why not. */
+/* Traces the system calls of a held command where the run asks for it. NULL: it does not, or the answer says why not. */
 struct call_trace *traced_open(const struct run *run, int pid, struct answer *answer);
 /* Puts what came of it into the answer, and closes it. NULL is allowed. */
 void traced_take(struct call_trace *trace, struct answer *answer);

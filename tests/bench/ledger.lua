@@ -44,7 +44,7 @@ end
 
 print(("\n### Lines of time of which a share is far too long, %d experiments each "
   .. "(promised: others at most 5 %%)\n"):format(experiments))
-print("| lines | pairs | outliers | +3 % in one line: named | by t alone | another is named "
+print("| lines | pairs | outliers | +3 % in one line: named | skewed | another is named "
   .. "| A against A: any |")
 print "|---|---|---|---|---|---|---|"
 for _, outliers in ipairs { 0, 0.1 } do
@@ -55,7 +55,7 @@ for _, outliers in ipairs { 0, 0.1 } do
       asked.effect = 0
       local equal = model.times_named(asked, experiments, 4)
       print(("| %d | %d | %g %% | %.1f %% | %.1f %% | %s | %s |"):format(lines, pairs_of_runs,
-        100 * outliers, 100 * planted.first, 100 * planted.by_t, at_most(planted.others, 0.05),
+        100 * outliers, 100 * planted.first, 100 * planted.skewed, at_most(planted.others, 0.05),
         at_most(equal.others + equal.first, 0.05)))
     end
   end

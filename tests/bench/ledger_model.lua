@@ -151,21 +151,21 @@ local function times(random, model)
   return asked
 end
 
---- How often ledgers of times name the first line, which has the effect, and how often any other; and the first
---- by t alone.
+--- How often ledgers of times name the first line, which has the effect, and how often any other; and how often the
+--- first is skewed.
 ---@param model { lines: integer, pairs: integer, effect: number, outliers: number } outliers: a share of values
 ---@param experiments integer
 ---@param seed integer
----@return { first: number, by_t: number, others: number } shares of experiments
+---@return { first: number, skewed: number, others: number } shares of experiments
 function M.times_named(model, experiments, seed)
-  local random, found = stats.random(seed, "times"), { first = 0, by_t = 0, others = 0 }
+  local random, found = stats.random(seed, "times"), { first = 0, skewed = 0, others = 0 }
   for _ = 1, experiments do
-    local is_other = false
-    for _, row in ipairs(ledgers.new(times(random, model)).conclusion.names) do
-      if row.key == 1 then
-        found.first = found.first + 1
-        found.by_t = found.by_t + (row.disagrees ~= "t" and 1 or 0)
-      else is_other = true end
+    local is_other, ledger = false, ledgers.new(times(random, model))
+    for _, row in ipairs(ledger.conclusion.names) do
+      if row.key == 1 then found.first = found.first + 1 else is_other = true end
+    end
+    for _, row in ipairs(ledger.lines) do
+      if row.key == 1 and row.verdict == "skewed" then found.skewed = found.skewed + 1 end
     end
     found.others = found.others + (is_other and 1 or 0)
   end

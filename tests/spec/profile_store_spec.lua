@@ -47,6 +47,36 @@ describe("a profile", function()
     assert.same({ own }, read_all(path)[1].profiles)
   end)
 
+  it("reads back with what Linux was entered for, and beside traced system calls", function()
+    local own = profile(7, 5)
+    local file, id = "/lib/libc.so.6", "bb"
+    own.entries = {
+      { kind = "call", name = "read", file = file, build_id = id, address = 4660, samples = 3 },
+      { kind = "fault", name = "huge", file = file, build_id = id, address = 17, samples = 2 },
+      { kind = "other", samples = 1 } }
+    local sampled, traced, bare = record(1, 1, own), record(1, 2, own), record(2, 1, own)
+    traced.profiles, bare.profiles = nil, nil
+    traced.system_calls = { lost = 2, sites = { { name = "read", place = 564, count = 3 } },
+      rows = { { name = "read", is_first = true, count = 3, blocked_ns = 70, waited_ns = 1 } } }
+    local back = read_all(made.stored(new_path(), header(), { sampled, traced, bare }))
+    assert.same({ own }, back[1].profiles)
+    assert.same(traced.system_calls, back[2].system_calls)
+    for _, one in ipairs { back[1].system_calls or 0, back[2].profiles or 0, back[3].system_calls or 0 } do
+      assert.equal(0, one)
+    end
+  end)
+
+  it("is refused with an entry of no known kind, and so are calls that are not counted", function()
+    local own = profile(7, 5)
+    own.entries = { { kind = "nothing", samples = 1 } }
+    local function refused(of) return message_of(read_all, made.stored(new_path(), header(), { of })) end
+    assert.matches("'entries'", refused(record(1, 1, own)), 1, true)
+    local traced = record(1, 1, profile(1, 1))
+    traced.system_calls = { lost = 0, sites = {},
+      rows = { { name = "read", is_first = true, count = -1, blocked_ns = 0, waited_ns = 0 } } }
+    assert.matches("'count'", refused(traced), 1, true)
+  end)
+
   it("of many instructions is several lines, and still reads back equal", function()
     local lines = {}
     for f = 1, 30 do

@@ -1,4 +1,4 @@
---- system_calls.lua: the times of system calls as a runner sends them, part of core.lua's layer.
+--- system_calls.lua: traced system calls as a runner sends them, part of core.lua's layer.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
@@ -14,16 +14,18 @@ local SPECIAL = { [C.PMCLUA_CALL_OPEN] = "open", [C.PMCLUA_CALL_NONE] = "none" }
 ---@field name string "futex"; "open": calls that did not return; "none": off CPU in no call
 ---@field is_first boolean of the first thread; else of all others together
 ---@field count number
----@field total_ns number from entering to leaving
----@field blocked_ns number of it off CPU, waiting for something
----@field waited_ns number of it off CPU, because others had the CPU
+---@field blocked_ns number off CPU in it, waiting for something
+---@field waited_ns number off CPU in it, because others had the CPU
 
----@class pmclua.SystemCalls
+---@class pmclua.CallSite calls that were made from one instruction
+---@field name string
+---@field place number the instruction's address modulo the size of a page; 65535: unknown
+---@field count number
+
+---@class pmclua.SystemCalls of one repetition
 ---@field rows pmclua.SystemCall[]
+---@field sites pmclua.CallSite[]
 ---@field lost number records that found no room
----@field call_ns number how long a call takes that does nothing
----@field traced_ns number and how long it reads as; 0: unknown
----@field fault_ns number how long it takes to touch a fresh page
 
 local function name_of(number)
   return SPECIAL[number] or core.private_text(C.pmclua_system_call_name(number))
@@ -36,15 +38,20 @@ end
 function M.read(block)
   local head = ffi.cast("const struct pmclua_system_calls *", block)
   local row = ffi.cast("const struct pmclua_system_call *", head + 1)
-  local rows = {}
+  local site = ffi.cast("const struct pmclua_call_site *", row + head.rows)
+  local rows, sites = {}, {}
   for i = 1, tonumber(head.rows) do
     local one = row[i - 1]
     rows[i] = { name = name_of(tonumber(one.number)), is_first = one.is_first == 1,
-      count = tonumber(one.count), total_ns = tonumber(one.total_ns),
-      blocked_ns = tonumber(one.blocked_ns), waited_ns = tonumber(one.waited_ns) }
+      count = tonumber(one.count), blocked_ns = tonumber(one.blocked_ns),
+      waited_ns = tonumber(one.waited_ns) }
   end
-  return { rows = rows, lost = tonumber(head.lost), call_ns = tonumber(head.call_ns),
-    traced_ns = tonumber(head.traced_ns), fault_ns = tonumber(head.fault_ns) }
+  for i = 1, tonumber(head.sites) do
+    local one = site[i - 1]
+    sites[i] = { name = name_of(tonumber(one.number)), place = tonumber(one.place),
+      count = tonumber(one.count) }
+  end
+  return { rows = rows, sites = sites, lost = tonumber(head.lost) }
 end
 
 return M

@@ -39,7 +39,7 @@ end
 function Missing:note(step, pass, result)
   local said = self.remarks
   if result.untraced then
-    said:add("system calls could not be timed in some repetitions: " .. result.untraced)
+    said:add("system calls could not be traced in some repetitions: " .. result.untraced)
   end
   if result.unseen then said:add(dropped.unseen(result.unseen, step.cell.workload.name)) end
   -- Once: each repetition leaves its own.

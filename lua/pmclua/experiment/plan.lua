@@ -15,7 +15,7 @@ local M = {}
 ---@field cells pmclua.PlannedCell[]
 ---@field passes table[]
 ---@field anchors integer[] events of every pass, by which passes are compared
----@field untraced? string why system calls are not timed although that was asked for
+---@field untraced? string why system calls are not traced although that was asked for
 ---@field runs integer at most, where a stop rule decides
 
 --- One combination of a workload and a level of each factor.

@@ -69,10 +69,7 @@ function M.new(step, result, pass, events, why)
       threads[i], at = thread_counts(result.readings, at, pass)
     end
   end
-  if result.system_calls then
-    record.profiles = require("pmclua.experiment.tracing").profiles(result.system_calls,
-      result.wait_ns and tonumber(result.wait_ns))
-  end
+  record.system_calls = result.system_calls
   for _, thread in ipairs(threads) do add_thread(record, thread, pass) end
   if #threads > 1 then record.threads = threads end
   -- Events that need no descriptor are facts of the record itself.

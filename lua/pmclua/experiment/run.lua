@@ -169,7 +169,7 @@ local function job_of(self, cell, pass_number, count, its_layout)
     layout = its_layout,
     workload = self.placing:id(cell, its_layout and its_layout.code),
     events = pass_number and set_of(self, pass_number),
-    take = self.waits:next(cell, traced ~= nil), points = traced,
+    take = self.waits:next(cell), points = traced,
     iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
   }
 end

@@ -89,9 +89,16 @@ end
 -- No event is counted so often: then nothing is sampled, and the run tells the count.
 local NEVER = 2 ^ 52
 
+-- What Linux is entered for belongs to system calls that are traced, where a clock ticks in Linux, too.
+local function takes_entries(self, pass)
+  local event = self.events[pass.sampled]
+  return self.declaration.system_calls and event.unit == "ns" and event.opened.exclude_kernel ~= 1
+    and not self.call_chains or nil
+end
+
 local function set_of(self, pass, events_between)
   return self.session:events(pass.sampled_groups, { period = events_between,
-    ring_bytes = self.ring_bytes, call_chains = self.call_chains })
+    ring_bytes = self.ring_bytes, call_chains = self.call_chains, entries = takes_entries(self, pass) })
 end
 
 -- What the event counts in one iteration; `run(set)` runs the workload once, where that is not known yet.
@@ -277,7 +284,8 @@ local function profile_of(self, step, result)
   end
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
-    self.attribution, self.declaration.sample)
+    self.attribution, { call_chains = self.call_chains, lines = self.declaration.sample.lines,
+      entries = takes_entries(self, self.passes[step.pass]) })
   local ran = part_of_time(found, event)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end

@@ -36,14 +36,13 @@ end
 
 --- What the next run of a cell takes from Linux's accounts, as core.take has it; nil: nothing.
 ---@param cell pmclua.PlannedCell
----@param is_traced boolean its system calls are timed: of what they are blocked some is waiting for a CPU
 ---@return integer?
-function Waits:next(cell, is_traced)
+function Waits:next(cell)
   local index, accounts = cell.index, self.accounts
   local run = self.runs[index] or 0
   self.runs[index] = run + 1
   local is_looked_at = self.looks and cell.workload.kind == "command" and not accounts.times
-    and (is_traced or (self.wall[index] or 0) >= LONG_NS or run % ONE_IN == 0)
+    and ((self.wall[index] or 0) >= LONG_NS or run % ONE_IN == 0)
   if is_looked_at then accounts = { times = true, io = accounts.io } end
   return next(accounts) and core.take(accounts) or nil
 end

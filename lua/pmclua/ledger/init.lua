@@ -6,8 +6,8 @@
 -- of time.
 --
 -- Which statistics (simulated and resampled from real runs: README.md): counts, not shares, since shares
--- make lines depend on each other; means of paired differences, judged by rule.lua. A line that only one of t
--- and the signs of its pairs names is flagged.
+-- make lines depend on each other; means of paired differences, judged by rule.lua. A line's verdict and its interval
+-- come from one test.
 
 local interval = require "pmclua.stats.interval"
 local lists = require "pmclua.base.lists"
@@ -17,10 +17,10 @@ local order = require "pmclua.stats.order"
 local rule = require "pmclua.ledger.rule"
 
 local new_class = require("pmclua.public.class").new
-local Ledger = new_class("measuring", "ledger", "n_b differs grown of")
+local Ledger = new_class("measuring", "ledger", "n_b differs grown of groups margin")
 local LedgerRow = new_class("measuring", "ledger_row",
-  "b b_sum difference low high level median p adjusted share verdict disagrees exact rest estimate signs "
-  .. "node why tone samples")
+  "b b_sum difference low high level median p adjusted share verdict exact rest estimate signs "
+  .. "node why tone samples trifle")
 
 Ledger.__about = function(self)
   return ("%d lines of %d %s"):format(#self.lines, self.n, self.paired and "pairs" or "repetitions")
@@ -52,10 +52,11 @@ local M = {}
 ---@field p? number
 ---@field adjusted? number p corrected for all lines
 ---@field share? number of the total; of two sides: of its difference, absent where that may be 0
----@field verdict? "more"|"fewer"|"undecided" nil where lines are not tested
----@field disagrees? "signs"|"t" which of the two does not support the verdict
+---@field verdict? "more"|"fewer"|"same"|"skewed"|"undecided" nil where lines are not tested; skewed: the signs of the
+---  pairs say that it differs, and the interval of the mean does not
 ---@field exact? boolean the difference is known without statistics
 ---@field rest? boolean
+---@field trifle? true the difference is below the margin
 ---@field line pmclua.LedgerLine
 
 ---@class pmclua.Ledger
@@ -67,6 +68,7 @@ local M = {}
 ---@field few integer lines that were joined as others, which is a row of `lines` with key "others"
 ---@field rest pmclua.LedgerRow[] what is not attributed, by reason
 ---@field total pmclua.LedgerRow
+---@field groups? integer[] the layout of each pair
 ---@field comparisons integer lines that were tested together
 ---@field uncompared { why: string, sources: string[] }[] why functions with lines of these are one line each
 ---@field grown? pmclua.GrownChain of functions with what they call: where the difference comes from
@@ -83,6 +85,7 @@ local M = {}
 ---@field incomplete? string why nothing is concluded: too much of what was to be counted is missing
 ---@field uncompared? { why: string, sources: string[] }[] why functions with lines of these are not divided
 ---@field overlaps? boolean lines have parts in common: nothing is said of what they lack, and none are joined
+---@field margin? number a share of the total, or of its difference: lines that differ by less are trifles, not named
 ---@field is_rounded? boolean values are quotients: what lines lack by rounding is nothing
 
 -- ---- what the lines lack of the total ----
@@ -202,20 +205,18 @@ local function set_interval(row, level)
   if row.exact then row.low, row.high = row.difference, row.difference end
 end
 
--- What the interval of the median of the pairs says: the verdict, or false; nil where they are too few to say.
-local function signs_say(row, level)
+-- Whether the interval of the median of the pairs leaves 0 out.
+local function signs_differ(row, level)
   local found = row.signs and interval.paired_difference(row.signs[2], row.signs[1], level)
-  if not found or not found.low then return nil end
-  return found.low > 0 and "more" or found.high < 0 and "fewer"
+  return found ~= nil and found.low ~= nil and (found.low > 0 or found.high < 0)
 end
 
 local function judge(row, tested, can_name)
   set_interval(row, tested.level)
   row.adjusted = tested.adjusted
-  local t_says = tested.rejected and (can_name or row.exact) and (row.difference > 0 and "more" or "fewer")
-  local signs = signs_say(row, tested.level)
-  if can_name and signs ~= nil and signs ~= t_says then row.disagrees = t_says and "signs" or "t" end
-  row.verdict = t_says or can_name and signs or row.exact and row.difference == 0 and "same" or "undecided"
+  local says = tested.rejected and (can_name or row.exact) and (row.difference > 0 and "more" or "fewer")
+  row.verdict = says or row.exact and row.difference == 0 and "same"
+    or can_name and signs_differ(row, tested.level) and "skewed" or "undecided"
 end
 
 -- Verdicts on all lines together.
@@ -264,8 +265,15 @@ local function add_shares(ledger, rows)
   for _, row in ipairs(rows) do row.share = (row.difference or row.a) / whole end
 end
 
+local function note_trifles(rows, total, margin)
+  local least = margin * math.max(total.a, math.abs(total.difference))
+  for _, row in ipairs(rows) do row.trifle = math.abs(row.difference) < least or nil end
+end
+
 local function conclude(ledger, can_name)
-  local names = lists.where(ledger.lines, function(row) return is_named(row) and row.key ~= "others" end)
+  local names = lists.where(ledger.lines, function(row)
+    return is_named(row) and row.key ~= "others" and not row.trifle
+  end)
   local kind = not ledger.total.difference and "one" or #names > 0 and "named"
     or not can_name and not ledger.total.exact and "few" or ledger.differs and "spread" or "none"
   return { kind = kind, names = names }
@@ -274,6 +282,19 @@ end
 local function observations(asked)
   local n = #by_group(asked.a, asked.groups)
   return asked.b and asked.paired == false and math.min(n, #asked.b) or n
+end
+
+--- Rows as one, with the interval of their sum.
+---@param ledger pmclua.Ledger
+---@param rows pmclua.LedgerRow[] one or more
+---@param label string
+---@return pmclua.LedgerRow
+function M.joined(ledger, rows, label)
+  local lines = lists.column(rows, "line")
+  local line = { key = "joined", label = label, a = M.added(lines, "a"), b = M.added(lines, "b") }
+  local row = rows_of({ line }, { b = line.b, paired = ledger.paired, groups = ledger.groups }, 0)[1]
+  add_shares(ledger, { row })
+  return row
 end
 
 --- A ledger. Values are lists of one number for each repetition; where A and B are paired, the i-th of
@@ -287,8 +308,8 @@ function M.new(asked)
   local spread = asked.exact and largest_spread(lines) or 0
   local total = { key = "total", label = "total", a = asked.a, b = asked.b }
   local ledger = setmetatable({ unit = asked.unit or "", n = #asked.a, n_b = asked.b and #asked.b, few = few,
-    paired = asked.paired ~= false, level = rule.LEVEL, exact = asked.exact or false,
-    uncompared = asked.uncompared or {},
+    paired = asked.paired ~= false, groups = asked.groups, margin = asked.margin,
+    level = rule.LEVEL, exact = asked.exact or false, uncompared = asked.uncompared or {},
     lines = rows_of(main, asked, spread), rest = rows_of(rest, asked, spread),
     total = rows_of({ total }, asked, spread)[1] }, Ledger)
   local can_name = observations(asked) >= rule.FEWEST_PAIRS
@@ -302,6 +323,7 @@ function M.new(asked)
   for _, rows in ipairs { ledger.lines, ledger.rest, { ledger.total } } do
     table.sort(rows, by_weight)
     add_shares(ledger, rows)
+    if asked.b and asked.margin then note_trifles(rows, ledger.total, asked.margin) end
   end
   ledger.conclusion = asked.incomplete and { kind = "incomplete", names = {}, why = asked.incomplete }
     or conclude(ledger, can_name)

@@ -1,11 +1,10 @@
 --- rule.lua: the rule by which lines of a total are named, written once: every ledger, table and document
 --- has it from here.
 --
--- A line is named where Student's t of its mean difference is rejected by Holm's procedure over all lines of
--- its ledger, or where the signs of its pairs are at the level of that step. One repetition in which something
--- else had the CPU for long widens the interval of a mean beyond any use, and signs do not mind: with outliers
--- in 10 % of the values and 20 or 30 pairs they find in 18 to 55 % of ledgers what t finds in 0 to 2 %
--- (tests/bench/ledger.lua). For equals that is two tests of 1 %.
+-- A line is named where Student's t of its mean difference is rejected by Holm's procedure over all lines of its
+-- ledger; its interval is that of the same test. One repetition in which something else had the CPU for long widens
+-- the interval of a mean beyond any use, and the signs of the pairs do not mind: where these alone differ, at the level
+-- of that step, the line is skewed, which is shown and not named.
 
 local M = {}
 

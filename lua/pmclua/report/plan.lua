@@ -41,7 +41,7 @@ end
 local function groups_of(events, pass)
   if pass.simulated then return simulated(events, pass) end
   if pass.sampled then return names(events, { pass.sampled }) .. ", sampled" end
-  if pass.traced then return "system calls, each timed" end
+  if pass.traced then return "system calls, each traced" end
   if #pass.groups == 0 then return "times and resource usage alone" end
   if #pass.groups == 1 then return names(events, pass.groups[1].events) end
   return table.concat(lists.map(pass.groups, function(group)

@@ -28,8 +28,7 @@ local function difference_entry(row)
   return { name = row.node.name, rest = row.rest or false, a = or_null(row.a), b = or_null(row.b),
     difference = or_null(row.difference), low = or_null(row.low), high = or_null(row.high),
     p = or_null(row.p), adjusted = or_null(row.adjusted), share = or_null(row.share),
-    level = or_null(row.level), verdict = or_null(row.verdict), disagrees = or_null(row.disagrees),
-    why = or_null(row.why) }
+    level = or_null(row.level), verdict = or_null(row.verdict), why = or_null(row.why) }
 end
 
 local function map(list, f)
@@ -87,7 +86,7 @@ end
 local FIRST = { "kind", "workload", "baseline" }
 local LAST = { "region", "thread", "cpu", "node", "level", "parent", "rest", "share", "value", "unit",
   "a", "b", "difference", "low", "high", "n", "threshold", "over", "passes", "p", "adjusted", "verdict",
-  "disagrees", "status", "why" }
+  "status", "why" }
 
 -- Factors stand where other CSV has them; a baseline of other levels says them.
 local function columns_of(result)
@@ -135,7 +134,7 @@ local function difference_fields(found, row)
     parent = node.parent and node.parent.name, rest = row.rest and "true" or nil, share = row.share,
     a = row.a, b = row.b,
     difference = row.difference, low = row.low, high = row.high, n = found.n, p = row.p,
-    adjusted = row.adjusted, verdict = row.verdict, disagrees = row.disagrees, why = row.why }
+    adjusted = row.adjusted, verdict = row.verdict, why = row.why }
 end
 
 --- The tree as CSV: a line of kind "node" for each node of each cell, and one of kind "difference" for each node

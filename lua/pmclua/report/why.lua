@@ -1,9 +1,10 @@
 --- why.lua: what a difference consists of, as tables for people and as JSON.
 --
--- Invariant: the sentence is that of the ledgers; tables show the lines that explain something, and how
--- many others there are.
+-- Invariant: the sentence is that of the ledgers; tables show the lines that explain something, and the others as one,
+-- so that what is shown adds up.
 
 local json = require "pmclua.base.json"
+local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
 local terminal = require "pmclua.host.terminal"
@@ -30,10 +31,15 @@ local function interval(row, unit)
   return number.interval(row.low, row.high, math.max(math.abs(row.low), math.abs(row.high)), unit)
 end
 
+local function verdict_of(row)
+  if is_named(row) then return words.line_verdict(row, "ns"):upper() end
+  return (row.verdict == "same" or row.verdict == "skewed") and row.verdict or ""
+end
+
 local function row_of(row, unit)
   return { text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
     signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
-    is_named(row) and words.line_verdict(row, "ns"):upper() or row.verdict == "same" and "same" or "",
+    verdict_of(row),
     tones = { [7] = TONES[row.verdict] }, tone = row.rest and "dim" or nil }
 end
 
@@ -53,29 +59,24 @@ local function columns(why, what)
     { name = "share", align = "right" }, { name = "verdict", drop = 2 } }
 end
 
--- What is shown although nothing is known of it: parts that are not attributed, where they are not small.
-local SHOWN_SHARE = 0.02
-
-local function matters(row, total)
-  return math.abs(row.difference) >= SHOWN_SHARE * math.max(math.abs(total.difference), total.a / 20)
+-- Lines that are told: those that differ by more than a trifle, and parts that no line has.
+local function is_shown(row)
+  return not row.trifle and (is_named(row) or row.verdict == "skewed" or row.rest)
 end
 
--- Of those that are named, what explains less is not shown.
-local LEAST_SHARE = 0.005
-
-local function rows_of(ledger, all)
-  local rows, hidden, small = {}, 0, 0
-  for _, row in ipairs(ledger.lines) do
-    local is_small = not all and row.share and math.abs(row.share) < LEAST_SHARE
-    if not all and not is_named(row) then hidden = hidden + 1
-    elseif is_small then small = small + 1
-    else rows[#rows + 1] = row_of(row, ledger.unit) end
+-- A ledger's rows as a table has them: those that are not shown are one, so that the shown ones add up.
+local function rows_of(found, all)
+  local shown, hidden, count = {}, {}, 0
+  for _, row in ipairs(lists.joined { found.lines, found.rest }) do
+    local is_there = all or is_shown(row)
+    table.insert(is_there and shown or hidden, row)
+    if not is_there then count = count + (row.key == "others" and found.few or 1) end
   end
-  for _, row in ipairs(ledger.rest) do
-    if all or matters(row, ledger.total) then rows[#rows + 1] = row_of(row, ledger.unit) end
+  if #hidden > 0 then
+    shown[#shown + 1] = ledger.joined(found, hidden, text.plural(count, "other line"))
   end
-  rows[#rows + 1] = row_of(ledger.total, ledger.unit)
-  return rows, hidden, small
+  shown[#shown + 1] = found.total
+  return lists.map(shown, function(row) return row_of(row, found.unit) end), count
 end
 
 local function title_of(why)
@@ -97,34 +98,43 @@ local function time_table(why)
   return { title = title_of(why), columns = columns(why, "first thread"), rows = rows, notes = notes }
 end
 
-local function ledger_notes(ledger, hidden, small)
-  local notes = words.ledger_notes(ledger)
+local function ledger_notes(found, hidden)
+  local notes = words.ledger_notes(found)
   if hidden > 0 then
-    local said = hidden == 1 and "1 line does" or hidden .. " lines do"
-    notes[#notes + 1] = said .. " not differ (--all shows them)"
-  end
-  if small > 0 then
-    notes[#notes + 1] = ("%s less than %s of it each"):format(small == 1 and "1 line explains"
-      or small .. " lines explain", number.percent(LEAST_SHARE))
+    local margin = found.margin and ", or below the margin of " .. number.percent(found.margin) or ""
+    notes[#notes + 1] = ("other lines: not told from chance%s (--all shows them)"):format(margin)
   end
   return notes
 end
 
+-- "getppid 20 and 4,000": calls whose time no sample tells.
+local function numbers_note(why)
+  local differ = lists.where(why.numbers or {}, function(line)
+    return math.abs(line.count.b - line.count.a) > why.margin * line.count.a
+  end)
+  if #differ == 0 then return nil end
+  return "calls too few for samples, A and B: " .. text.list(lists.map(differ, function(line)
+    return ("%s %s and %s"):format(text.safe(line.name), number.count(math.floor(line.count.a + 0.5)),
+      number.count(math.floor(line.count.b + 0.5)))
+  end))
+end
+
 local function ledger_table(why, all)
-  local rows, hidden, small = rows_of(why.ledger, all)
+  local rows, hidden = rows_of(why.ledger, all)
   rows[#rows][1] = why.others and "duration and the CPU time of others" or "duration"
+  local notes = ledger_notes(why.ledger, hidden)
+  notes[#notes + 1] = numbers_note(why)
   return { title = { "what the time consists of" }, columns = columns(why, "line"), rows = rows,
-    notes = ledger_notes(why.ledger, hidden, small) }
+    notes = notes }
 end
 
 local function cycles_table(why, all)
   local found = why.cycles
   if not found then return nil end
-  local rows, hidden, small = rows_of(found, all)
+  local rows, hidden = rows_of(found, all)
   rows[#rows][1] = found.of
   return { title = { found.of .. " by node of the vendor's tree", text.plural(found.n, why.paired and "pair"
-      or "repetition") }, columns = columns(why, "node"), rows = rows,
-    notes = ledger_notes(found, hidden, small) }
+      or "repetition") }, columns = columns(why, "node"), rows = rows, notes = ledger_notes(found, hidden) }
 end
 
 local MOST_SUSPECTS = 8
@@ -164,15 +174,15 @@ end
 local function plain_row(row)
   return { label = row.label, kind = row.line.kind or (row.rest and "rest") or "time", a = row.a, b = row.b,
     difference = row.difference, low = row.low, high = row.high, level = row.level, share = row.share,
-    p_adjusted = row.adjusted, verdict = row.verdict, disagrees = row.disagrees }
+    p_adjusted = row.adjusted, verdict = row.verdict, count = row.line.count }
 end
 
-local function plain_ledger(ledger)
-  if not ledger then return json.null end
-  local whole = plain_row(ledger.total)
+local function plain_ledger(found)
+  if not found then return json.null end
+  local whole = plain_row(found.total)
   whole.kind = nil
-  return { unit = ledger.unit, of = ledger.of, lines = lists.map(ledger.lines, plain_row),
-    rest = lists.map(ledger.rest, plain_row), total = whole, conclusion = ledger.conclusion.kind }
+  return { unit = found.unit, of = found.of, lines = lists.map(found.lines, plain_row),
+    rest = lists.map(found.rest, plain_row), total = whole, conclusion = found.conclusion.kind }
 end
 
 local function plain_suspect(one)
@@ -183,7 +193,7 @@ end
 local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "cycles",
   "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what",
   "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
-  "verdict", "disagrees" }
+  "verdict", "count" }
 
 local function to_json(why)
   return json.encode({ format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,

@@ -255,14 +255,13 @@ end
 
 -- ---- lines of a ledger ----
 
---- A line's verdict: "more", "fewer ?"; of times "less". Empty where lines are not judged.
+--- A line's verdict: "more", "fewer", "skewed"; of times "less". Empty where lines are not judged.
 ---@param row pmclua.LedgerRow
 ---@param unit? string of the ledger
 ---@return string
 function M.line_verdict(row, unit)
   if not row.verdict then return "" end
-  local said = unit == "ns" and row.verdict == "fewer" and "less" or row.verdict
-  return row.disagrees and said .. " ?" or said
+  return unit == "ns" and row.verdict == "fewer" and "less" or row.verdict
 end
 
 --- Tones of a verdict on a line.
@@ -280,8 +279,11 @@ function M.ledger_notes(ledger)
   if ledger.conclusion.kind == "few" then
     list[#list + 1] = ("below %d pairs nothing is named"):format(rule.FEWEST_PAIRS)
   end
-  if lists.any(ledger.lines, function(row) return row.disagrees end) then
-    list[#list + 1] = "?: the mean and the signs of the pairs disagree: outliers, or skewed differences"
+  local is_skewed = lists.any(ledger.lines, function(row)
+    return row.verdict == "skewed" and not row.trifle
+  end)
+  if is_skewed then
+    list[#list + 1] = "skewed: the signs of the pairs differ, outliers hide it in their mean: no verdict"
   end
   return list
 end

@@ -28,7 +28,7 @@ local M = {}
 ---@field ended? pmclua.BadEnd
 ---@field problems string[] what a stored file lacks
 ---@field path string? of the stored file
----@field profiled table<integer, table[]> profiles of cells, by number: result/profiles.lua
+---@field profiled table<integer, table[]> profiles and system calls of cells, by number: result/profiles.lua
 ---@field is_chosen boolean? cells were left out on purpose
 local Result = require("pmclua.public.class").new("results", "result",
   "cell_list problem path signal remarks expectations waits cut_off is_chosen profiled element status ended")
@@ -86,7 +86,7 @@ function M.add(result, record)
   local part = part_of(result, record.cell, record)
   columns.add(part.columns, record, result.pass_events[record.pass], result.tools, result.most,
     result.header.on_failure == "keep")
-  if record.profiles then require("pmclua.result.profiles").add(result, record) end
+  if record.profiles or record.system_calls then require("pmclua.result.profiles").add(result, record) end
   result.cell_list = nil
 end
 

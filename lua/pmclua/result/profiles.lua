@@ -1,13 +1,13 @@
---- profiles.lua: the profiles of a result's repetitions.
+--- profiles.lua: the profiles and traced system calls of a result's repetitions.
 --
--- Invariant: a profile is of a whole run: of no warm-up, of none that a signal or a limit ended, and of one that
+-- Invariant: they are of a whole run: of no warm-up, of none that a signal or a limit ended, and of one that
 -- ended with a status but 0 only where the experiment keeps these.
 
 local lists = require "pmclua.base.lists"
 
 local M = {}
 
---- Keeps the profiles of a record.
+--- Keeps the profiles and system calls of a record.
 ---@param result pmclua.Result
 ---@param record table
 function M.add(result, record)
@@ -15,8 +15,8 @@ function M.add(result, record)
   if record.warmup or record.outcome ~= "done" or not is_kept then return end
   local list = result.profiled[record.cell] or {}
   result.profiled[record.cell] = list
-  list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles,
-    why = record.why }
+  list[#list + 1] = { pass = record.pass, index = record.index, profiles = record.profiles or {},
+    system_calls = record.system_calls, why = record.why }
 end
 
 --- Why a repetition that ended well has no profile; nil where none says.
@@ -29,33 +29,32 @@ function M.why_absent(result)
   end
 end
 
---- The profiles that a record of a cell had; nil: none.
+--- Gives a record of a cell the profiles and system calls that were kept of it.
 ---@param result pmclua.Result
 ---@param cell integer
 ---@param record table
----@return table[]?
-function M.of(result, cell, record)
+function M.give(result, cell, record)
   for _, kept in ipairs(not record.warmup and result.profiled[cell] or {}) do
-    if kept.pass == record.pass and kept.index == record.index then return kept.profiles end
+    if kept.pass == record.pass and kept.index == record.index then
+      record.profiles, record.system_calls = #kept.profiles > 0 and kept.profiles or nil, kept.system_calls
+    end
   end
 end
 
---- The names of the events that were sampled, in their order; last those whose profiles are traced times.
+--- The names of the events that were sampled, in their order.
 ---@param result pmclua.Result
 ---@return string[]
 function M.events(result)
-  local seen, list, traced = {}, {}, {}
+  local seen, list = {}, {}
   for number in ipairs(result.header.cells) do
     for _, kept in ipairs(result.profiled[number] or {}) do
       for _, profile in ipairs(kept.profiles) do
-        if not seen[profile.event] then
-          table.insert(profile.source == "trace" and traced or list, profile.event)
-          seen[profile.event] = true
-        end
+        if not seen[profile.event] then list[#list + 1] = profile.event end
+        seen[profile.event] = true
       end
     end
   end
-  return lists.append(list, traced)
+  return list
 end
 
 --- The profiles of an event in a cell, by the number of the repetition.
@@ -69,6 +68,18 @@ function M.by_index(result, cell, event)
     for _, profile in ipairs(kept.profiles) do
       if profile.event == event then found[kept.index] = profile end
     end
+  end
+  return found
+end
+
+--- The traced system calls of a cell, by the number of the repetition.
+---@param result pmclua.Result
+---@param cell integer
+---@return table<integer, pmclua.SystemCalls>
+function M.calls_by_index(result, cell)
+  local found = {}
+  for _, kept in ipairs(result.profiled[cell] or {}) do
+    found[kept.index] = kept.system_calls or found[kept.index]
   end
   return found
 end

@@ -122,7 +122,7 @@ local function from_memory(result, numbers, take)
       each_record(part.columns, result.tools, function(record)
         record.workload, record.levels, record.cell = cell.workload, cell.levels, numbers[part.number]
         for _, name in ipairs(cell_key.PARTS) do record[name] = part[name] end
-        record.profiles = profiles.of(result, part.number, record)
+        profiles.give(result, part.number, record)
         take(record)
       end)
     end

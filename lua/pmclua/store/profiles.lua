@@ -1,9 +1,10 @@
---- profiles.lua: profiles of a repetition to lines of a result file, before the repetition's own line,
---- and back.
+--- profiles.lua: profiles and traced system calls of a repetition to lines of a result file, before the repetition's own
+--- line, and back.
 --
 -- Invariant: what is written reads back equal. A line is used only where every member is of its kind;
 -- lines whose repetition does not follow (the run was killed between them) are of nobody and are dropped.
 
+local calls = require("pmclua.base.lazy").module "pmclua.store.calls"
 local core = require "pmclua.core"
 local dkjson = require "dkjson"
 local json = require "pmclua.base.json"
@@ -18,8 +19,8 @@ local LARGEST = 2 ^ 53
 -- ---- writing -------------------------------------------------------------------------------------------
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
-  "source", "program", "rest", "files", "file", "build_id", "functions", "fn", "full", "nameless", "count",
-  "samples", "at", "chains", "calls", "sources", "code", "texts", "more" }
+  "source", "program", "rest", "entries", "files", "file", "build_id", "functions", "fn", "full", "nameless",
+  "count", "samples", "at", "chains", "calls", "sources", "code", "texts", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -69,6 +70,21 @@ local function last_on_line(lines, from)
     if i > from and places > MOST_PLACES then return i - 1 end
   end
   return #lines
+end
+
+-- By file: [kind, name, address, samples] of each entry; what is not known is null.
+local function entries_of(entries)
+  local list, by_key = array {}, {}
+  for _, entry in ipairs(entries) do
+    local key = ("%s\0%s"):format(entry.file or "", entry.build_id or "")
+    if not by_key[key] then
+      by_key[key] = { file = entry.file, build_id = entry.build_id, at = array {} }
+      list[#list + 1] = by_key[key]
+    end
+    table.insert(by_key[key].at,
+      array { entry.kind, entry.name or json.null, address_of(entry.address), entry.samples })
+  end
+  return list
 end
 
 local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations", "ran" }
@@ -123,6 +139,7 @@ local function put_profile(record, profile, buffer, written)
     for _, name in ipairs(HEAD) do entry[name] = profile[name] end
     if not entry.more then
       entry.rest = json.object(profile.rest or {})
+      entry.entries = profile.entries and entries_of(profile.entries)
       entry.chains = profile.chains and json.object(profile.chains)
       entry.calls = profile.calls and json.object(profile.calls)
       local texts, keep = new_texts(written)
@@ -135,12 +152,13 @@ local function put_profile(record, profile, buffer, written)
   until not entry.more
 end
 
---- Adds the lines of a record's profiles.
+--- Adds the lines of a record's profiles and system calls.
 ---@param record table store/README.md, "The record"
 ---@param buffer userdata a string.buffer
 ---@param written table<string, true> texts of sources that the file has, by their hash; changed
 function M.write(record, buffer, written)
   for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer, written) end
+  if record.system_calls then buffer:put(calls.text(record), "\n") end
 end
 
 -- ---- reading -------------------------------------------------------------------------------------------
@@ -263,6 +281,25 @@ local function add_functions(lines, files)
   end
 end
 
+local ENTRY_KINDS = { call = true, fault = true, interrupt = true, other = true }
+
+local function read_entries(files)
+  local list = {}
+  for _, file in ipairs(files) do
+    local path, build_id = take(file, "file", is_text, true), take(file, "build_id", is_text, true)
+    for _, place in ipairs(take(file, "at", is_table)) do
+      if not is_table(place) or not ENTRY_KINDS[place[1]] then refuse "entries" end
+      local entry = { kind = place[1], name = place[2], address = place[3], samples = place[4], file = path,
+        build_id = build_id }
+      take(entry, "name", is_text, true)
+      take(entry, "address", is_offset, true)
+      take(entry, "samples", is_count)
+      list[#list + 1] = entry
+    end
+  end
+  return list
+end
+
 local function read_head(entry)
   return { event = take(entry, "event", is_text), period = take(entry, "period", is_count),
     unit = take(entry, "unit", is_text), total = take(entry, "total", is_count),
@@ -286,7 +323,7 @@ local from_files = setmetatable({}, { __mode = "k" })
 ---@return boolean
 function M.is_stored(profile) return from_files[profile] == true end
 
----@class pmclua.store.Profiles takes the lines of profiles until their repetition comes
+---@class pmclua.store.Profiles takes the lines of profiles and of system calls until their repetition comes
 local Pending = {}
 Pending.__index = Pending
 
@@ -294,6 +331,9 @@ Pending.__index = Pending
 function M.new() return setmetatable({ list = {}, texts = {} }, Pending) end
 
 local OWN = { "cell", "pass", "index", "warmup" }
+
+-- Pmclua once stored the times of traced system calls as profiles; they were read too high.
+local function is_obsolete(profile) return profile.source == "trace" end
 
 local function is_of(self, owner)
   for _, name in ipairs(OWN) do
@@ -308,8 +348,12 @@ function Pending:read(text)
   local entry = dkjson.decode(text)
   if not is_table(entry) then refuse "it" end
   if not self.owner or not is_of(self, entry) then
-    self.owner, self.list, self.open = {}, {}, nil
+    self.owner, self.list, self.calls, self.open = {}, {}, nil, nil
     for _, name in ipairs(OWN) do self.owner[name] = entry[name] end
+  end
+  if entry.kind == "calls" then
+    self.calls = calls.read(entry)
+    return
   end
   local profile = self.open or read_head(entry)
   add_functions(profile.lines, take(entry, "files", is_table))
@@ -321,17 +365,20 @@ function Pending:read(text)
   read_texts(entry, self.texts)
   read_code(entry, profile.lines, self.texts)
   profile.sources = read_sources(entry, self.texts)
+  profile.entries = entry.entries and read_entries(take(entry, "entries", is_table))
   check_sum(profile)
+  if is_obsolete(profile) then return end
   self.list[#self.list + 1], from_files[profile] = profile, true
 end
 
---- The profiles of a record that was read after them; nil: it has none.
+--- Gives a record its profiles and system calls, which were read before it.
 ---@param record? table nil: the line was none of one repetition
----@return table[]?
-function Pending:of(record)
-  local list, is_own = self.list, record and self.owner and is_of(self, record)
-  self.owner, self.list, self.open = nil, {}, nil
-  return is_own and #list > 0 and list or nil
+function Pending:give(record)
+  if record and self.owner and is_of(self, record) then
+    record.profiles = #self.list > 0 and self.list or nil
+    record.system_calls = self.calls
+  end
+  self.owner, self.list, self.calls, self.open = nil, {}, nil, nil
 end
 
 return M

@@ -92,7 +92,7 @@ local function read_other(reader, form)
   local kind = shapes.kind(form)
   if kind == "end" then read_end(reader)
   elseif kind == "resume" then read_resume(reader)
-  elseif kind ~= "profile" then return false
+  elseif kind ~= "profile" and kind ~= "calls" then return false
   elseif reader.ended then error(AFTER_END, 0)
   else read_profile(reader) end
   reader.form = nil
@@ -105,8 +105,7 @@ local function read_records(reader, form)
   reader.form = form
   if reader.ended then error(AFTER_END, 0) end
   reader.count, reader.single, reader.packed = reader.decoder:read(form, reader.values)
-  local profiles = reader.profiles and reader.profiles:of(reader.single)
-  if reader.single then reader.single.profiles = profiles end
+  if reader.profiles then reader.profiles:give(reader.single) end
 end
 
 local function read_line(reader)

@@ -99,7 +99,7 @@ end
 
 local function write_each(writer, records)
   for _, record in ipairs(records) do
-    if record.profiles then profiles.write(record, writer.buffer, writer.texts) end
+    if record.profiles or record.system_calls then profiles.write(record, writer.buffer, writer.texts) end
     writer.encoder:write(record, writer.buffer)
   end
 end

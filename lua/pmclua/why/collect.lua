@@ -134,7 +134,7 @@ local function experiment_of(workloads, plan, options)
     notes = options.notes, sample = plan.sample and STAMP or nil, system_calls = plan.trace or nil }
 end
 
-local ABSENT = { sample = "functions", trace = "system calls and page faults", simulate = "simulated counts",
+local ABSENT = { sample = "functions", trace = "system calls", simulate = "simulated counts",
   tree = "cycles by node", below = "the second level of the tree" }
 
 local function reasons_of(plan, why_not)
@@ -165,7 +165,7 @@ local function what_can_be(workloads, options)
     why_not.sample = commands and STAMP .. " cannot be sampled here" or "only commands are sampled"
   end
   can.tree, why_not.tree, can.counted = can_count_tree(workloads, options)
-  if not commands then why_not.trace = "only the system calls of commands are timed" end
+  if not commands then why_not.trace = "only the system calls of commands are traced" end
   if options.simulate == false then
     can.simulate, why_not.simulate = false, "not asked for"
   else

@@ -9,12 +9,18 @@ local cycles = require "pmclua.why.cycles"
 local clusters = require "pmclua.result.clusters"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
+local linux = require "pmclua.why.linux"
 local lists = require "pmclua.base.lists"
-local sides = require "pmclua.why.sides"
+local names = require "pmclua.result.names"
+local average = require("pmclua.stats.mean").average
+local profiles = require "pmclua.result.profiles"
+local own_sides = require "pmclua.why.sides"
 local suspects = require "pmclua.why.suspects"
 local together = require "pmclua.why.together"
 
 local M = {}
+
+local MARGIN = 0.01
 
 ---@class pmclua.Why
 ---@field a pmclua.Cell
@@ -25,161 +31,128 @@ local M = {}
 ---@field cycles? pmclua.Ledger cycles, or slots (`of` says which), by node of the vendor's tree
 ---@field others? { a: number, b: number } mean ns of CPU time of other threads and of children, in the
 ---  ledger's total
+---@field numbers? pmclua.WhyLine[] system calls of which only the number is known
 ---@field suspects pmclua.Suspect[] what else differs
 ---@field absent { what: string, why: string }[] what was not measured
 ---@field sentence string
-local Why = require("pmclua.public.class").new("measuring", "why", "time ledger cycles others plan of")
+local Why = require("pmclua.public.class").new("measuring", "why",
+  "time ledger cycles others plan of groups numbers")
 Why.__tostring = function(self) return self:report() end
-
--- ---- what there is ----
-
-local function all_values(cell, names)
-  local values = {}
-  for _, name in ipairs(names) do values[name] = sides.values(cell, name) end
-  return values
-end
-
-local NAMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
-
--- Repetitions with a profile of an event.
-local function with_profile(cell, event)
-  local list = {}
-  for index, found in pairs(sides.profiles(cell)) do
-    if found[event] then list[index] = true end
-  end
-  return next(list) and list or nil
-end
-
-local function sampled_event(result)
-  for cell in result:cells() do
-    for _, found in pairs(sides.profiles(cell)) do
-      for name, profile in pairs(found) do
-        if profile.unit == "ns" and profile.source == "samples" then return name end
-      end
-    end
-  end
-end
-
--- Of each side the repetitions that have all that some side has any of; of sides that ran interleaved the
--- same.
-local function indices_of(self, own)
-  local function all_of(side)
-    local values = lists.map(NAMES, function(name) return side.values[name] end)
-    return #values == #NAMES and lists.append(values, lists.map(own.events, function(event)
-      return side.profiles[event]
-    end))
-  end
-  local a, b = all_of(own.a), all_of(own.b)
-  if not (a and b) then return nil end
-  if self.paired then a = lists.joined { a, b } end
-  local found = { a = sides.common(unpack(a)) }
-  found.b = self.paired and found.a or sides.common(unpack(b))
-  found.groups = self.paired and clusters.of_pairs(self.a, self.b, found.a) or nil
-  return #found.a > 0 and #found.b > 0 and found or nil
-end
 
 -- ---- the ledgers ----
 
--- Of the time on CPUs that in user space, as Linux samples it; nil where other threads and children had a
--- share.
-local function split_cpu(self, values, indices, side)
-  local user, system = sides.cpu_times(self[side])
-  if not user or self.others then return nil end
-  local list, kernel = {}, {}
-  for i, index in ipairs(indices[side]) do
-    local both = (user[index] or 0) + (system[index] or 0)
-    local on = values.on_cpu_time[index]
-    list[i] = both > 0 and math.floor(on * (user[index] or 0) / both) or on
-    kernel[i] = on - list[i]
+-- The clock that was sampled, an event of the result; nil: none was.
+local function sampled_event(result)
+  for _, name in ipairs(profiles.events(result)) do
+    local event = lists.find(result.events, function(own) return own.name == name end)
+    if event and event.unit == "ns" and event.source ~= "valgrind" then return event end
   end
-  return list, kernel
 end
 
-local function time_lines(self, own, indices)
-  local user_a, kernel_a = split_cpu(self, own.a.values, indices, "a")
-  local user_b, kernel_b = split_cpu(self, own.b.values, indices, "b")
-  local list = {}
-  if user_a and user_b then
+-- Of the time on CPUs that in user space and in Linux: as samples share it where they are of both, else as Linux's own
+-- ticks do; nil where other threads and children had a share.
+local function split_cpu(side, in_linux)
+  local user, kernel = {}, {}
+  for i, on in ipairs(side.on_cpu_time) do
+    local both = side.user[i] + side.system[i]
+    local share = both > 0 and side.system[i] / both or 0
+    if in_linux then share = math.min(1, in_linux[i] / math.max(1, side.clock[i])) end
+    kernel[i] = math.floor(on * share)
+    user[i] = on - kernel[i]
+  end
+  return user, kernel
+end
+
+local function time_lines(self, sides, sampled)
+  local a, b, list = sides.a, sides.b, {}
+  if not self.others and a.user then
+    local in_linux = sampled and sampled.times.a and a.clock and b.clock and sampled.in_linux or {}
+    local user_a, kernel_a = split_cpu(a, in_linux.a)
+    local user_b, kernel_b = split_cpu(b, in_linux.b)
     list[1] = { key = "user", label = "in user space", a = user_a, b = user_b }
     list[2] = { key = "system", label = "in Linux", a = kernel_a, b = kernel_b }
   end
   for _, one in ipairs { { "on_cpu_time", "on a CPU" }, { "wait_time", "waiting for a CPU" },
     { "off_cpu_time", "off CPU" } } do
     if one[1] ~= "on_cpu_time" or #list == 0 then
-      list[#list + 1] = { key = one[1], label = one[2], a = sides.listed(own.a.values[one[1]], indices.a),
-        b = sides.listed(own.b.values[one[1]], indices.b) }
+      list[#list + 1] = { key = one[1], label = one[2], a = a[one[1]], b = b[one[1]] }
     end
   end
   return list
-end
-
-local function time_ledger(self, own, indices)
-  return ledger.new { unit = "ns", paired = self.paired, groups = indices.groups,
-    lines = time_lines(self, own, indices), a = sides.listed(own.a.values.duration_time, indices.a),
-    b = sides.listed(own.b.values.duration_time, indices.b) }
 end
 
 -- Less than that of others is what it takes to launch a command, and no thread of its own.
 local OTHERS_NS, OTHERS_SHARE = 1e6, 0.05
 
-local function others_of(self, own, indices, side)
-  local user, system = sides.cpu_times(self[side])
-  if not user then return nil end
+-- CPU time of others by repetition, its mean, and whether it matters.
+local function others_of(side)
   local list, sum, whole = {}, 0, 0
-  for i, index in ipairs(indices[side]) do
-    local on = own[side].values.on_cpu_time[index]
-    list[i] = math.max(0, (user[index] or 0) + (system[index] or 0) - on)
-    sum, whole = sum + list[i], whole + own[side].values.duration_time[index]
+  for i, on in ipairs(side.on_cpu_time) do
+    list[i] = math.max(0, side.user[i] + side.system[i] - on)
+    sum, whole = sum + list[i], whole + side.duration_time[i]
   end
   local mean = sum / #list
   return list, mean, mean > OTHERS_NS and sum > OTHERS_SHARE * whole
 end
 
-local function find_others(self, own, indices)
-  local a, mean_a, is_a = others_of(self, own, indices, "a")
-  local b, mean_b, is_b = others_of(self, own, indices, "b")
-  if not (a and b and (is_a or is_b)) then return end
+local function find_others(self, sides)
+  if not sides.a.user then return end
+  local a, mean_a, is_a = others_of(sides.a)
+  local b, mean_b, is_b = others_of(sides.b)
+  if not (is_a or is_b) then return end
   self.others = { a = mean_a, b = mean_b }
-  own.a.others, own.b.others = a, b
+  sides.a.others, sides.b.others = a, b
 end
 
 -- The first thread's time; with others, theirs on CPUs as well, and not what it waits for them.
-local function totals(self, own, indices, side)
-  local list = sides.listed(own[side].values.duration_time, indices[side])
-  if not self.others then return list end
-  local waited = lines.waited_for_own(self[side], indices[side])
-  for i in ipairs(list) do list[i] = list[i] + own[side].others[i] - (waited and waited[i] or 0) end
+local function totals(side)
+  local list = lists.copy(side.duration_time)
+  for i in ipairs(list) do
+    list[i] = list[i] + (side.others and side.others[i] or 0) - (side.traced and side.traced.waited[i] or 0)
+  end
   return list
 end
 
-local function leave_waiting_out(list)
-  for _, line in ipairs(list) do
-    if line.call == "wait4" or line.call == "waitid" then
-      for i in ipairs(line.a) do line.a[i] = math.max(0, line.a[i] - line.blocked.a) end
-      for i in ipairs(line.b) do line.b[i] = math.max(0, line.b[i] - line.blocked.b) end
-    end
+-- Mean numbers of page faults.
+local function fault_counts(self, sides)
+  local counts = {}
+  for side, cell in pairs { a = self.a, b = self.b } do
+    local values = own_sides.values(cell, "page_faults")
+    counts[side] = values and average(own_sides.listed(values, sides.indices[side]))
   end
+  return counts.a and counts.b and counts or nil
 end
 
-local function all_lines(self, own, indices)
-  local a, b = self.a, self.b
-  local functions = own.sampled and lines.functions(a, b, own.sampled, indices, self.paired)
-  local calls = own.is_traced and lines.calls(a, b, indices, self.others ~= nil)
-  if calls and self.others then leave_waiting_out(calls) end
-  local blocked = own.is_traced and lines.faults(a, b, indices)
-  if not own.is_traced then blocked = lines.off_cpu(a, b, indices) end
-  return together.join(lists.joined { functions or {}, calls or {}, { blocked }, lines.wait(a, b, indices) })
+local function all_lines(self, sides, sampled)
+  local calls, numbers = { lines.off_cpu(sides) }, {}
+  if sides.a.calls then
+    for _, side in pairs { sides.a, sides.b } do side.traced = linux.traced(side, self.others ~= nil) end
+    sides.faults = fault_counts(self, sides)
+    calls, numbers = linux.lines(sides, sampled and sampled.times or {})
+  end
+  self.numbers = numbers
+  local of_samples = sampled or { functions = {}, rest = {} }
+  return together.join(lists.joined { of_samples.functions, calls, of_samples.rest, lines.wait(sides) })
 end
 
-local function cost_ledger(self, own, indices)
-  return ledger.new { unit = "ns", paired = self.paired, groups = indices.groups,
-    a = totals(self, own, indices, "a"), b = totals(self, own, indices, "b"),
-    lines = all_lines(self, own, indices) }
+local function cost_ledger(self, sides, sampled)
+  local own = all_lines(self, sides, sampled)
+  return ledger.new { unit = "ns", paired = self.paired, groups = self.groups, margin = self.margin,
+    lines = own, a = totals(sides.a), b = totals(sides.b) }
+end
+
+local function add_ledgers(self, sides)
+  self.groups = self.paired and clusters.of_pairs(self.a, self.b, sides.indices.a) or nil
+  find_others(self, sides)
+  local sampled = sides.a.profiles and lines.sampled(sides, self.paired)
+  self.time = ledger.new { unit = "ns", paired = self.paired, groups = self.groups,
+    lines = time_lines(self, sides, sampled), a = sides.a.duration_time, b = sides.b.duration_time }
+  self.ledger = cost_ledger(self, sides, sampled)
 end
 
 -- ---- what is not there ----
 
-local FUNCTIONS, CALLS, SIMULATED = "functions", "system calls and page faults", "simulated counts"
+local FUNCTIONS, CALLS, SIMULATED = "functions", "system calls", "simulated counts"
 local CYCLES = "cycles by node"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
@@ -187,8 +160,8 @@ local function note_absent(self, what, why) self.absent[#self.absent + 1] = { wh
 -- Why the functions of what was sampled tell nothing of the rest; nil where they do.
 local function why_few_samples(self, event)
   for _, cell in ipairs { self.a, self.b } do
-    local list = {}
-    for _, found in pairs(sides.profiles(cell)) do list[#list + 1] = found[event] end
+    local by_index = profiles.by_index(self.result, cell.number, event.name)
+    local list = lists.map(lists.keys(by_index), function(index) return by_index[index] end)
     local why = complete.why_samples(list)
     if why then return why end
   end
@@ -203,17 +176,14 @@ local function why_no_calls(self)
   local said = self.result.header.system_calls
   if type(said) == "string" then return said end
   return said and "none of the repetitions of both sides has them"
-    or "system calls were not timed (system_calls = true)"
+    or "system calls were not traced (system_calls = true)"
 end
 
 -- Calls whose records found no room are missing in their lines.
 local function note_lost(self)
   local lost = 0
   for _, cell in ipairs { self.a, self.b } do
-    for _, found in pairs(sides.profiles(cell)) do
-      local profile = found[require("pmclua.experiment.tracing").LOST]
-      lost = lost + (profile and profile.total or 0)
-    end
+    for _, calls in pairs(profiles.calls_by_index(self.result, cell.number)) do lost = lost + calls.lost end
   end
   if lost > 0 then
     note_absent(self, "some system calls", ("%d of their records found no room in the rings"):format(lost))
@@ -229,23 +199,6 @@ end
 
 -- ---- the whole ----
 
-local function measured(self)
-  local tracing = require "pmclua.experiment.tracing"
-  local own = { a = { values = all_values(self.a, NAMES), profiles = {} },
-    b = { values = all_values(self.b, NAMES), profiles = {} }, events = {} }
-  local sampled = sampled_event(self.result)
-  own.why_unsampled = sampled and why_few_samples(self, sampled)
-  if own.why_unsampled then sampled = nil end
-  for _, event in ipairs { tracing.TIME, sampled } do
-    own.a.profiles[event], own.b.profiles[event] = with_profile(self.a, event), with_profile(self.b, event)
-    if own.a.profiles[event] and own.b.profiles[event] then
-      own.events[#own.events + 1] = event
-      if event == tracing.TIME then own.is_traced = true else own.sampled = event end
-    end
-  end
-  return own
-end
-
 --- What the difference between two cells consists of.
 ---@param result pmclua.Result
 ---@param options? { a?: string|table, b?: string|table, reasons?: table<string, string> } reasons: why
@@ -253,24 +206,23 @@ end
 ---@return pmclua.Why
 function M.of(result, options)
   options = options or {}
-  local a, b = sides.cells(result, options.a, options.b)
+  local a, b = own_sides.cells(result, options.a, options.b)
   local self = setmetatable({ result = result, a = a, b = b, absent = {},
-    paired = cell_key.share_blocks(a, b) }, Why)
-  local own = measured(self)
-  local indices = indices_of(self, own)
-  self.n = indices and #indices.a or 0
-  if indices then
-    find_others(self, own, indices)
-    self.time = time_ledger(self, own, indices)
-    self.ledger = cost_ledger(self, own, indices)
+    paired = cell_key.share_blocks(a, b), margin = names.margin(result, "default") or MARGIN }, Why)
+  local sampled = sampled_event(result)
+  local why_unsampled = sampled and why_few_samples(self, sampled)
+  local sides = own_sides.read(a, b, self.paired, not why_unsampled and sampled or nil)
+  self.n = sides and sides.a.n or 0
+  if sides then
+    add_ledgers(self, sides)
   else
     note_absent(self, "time", "it takes duration_time, on_cpu_time, wait_time and off_cpu_time of both")
   end
-  local reasons = options.reasons or {}
-  if not own.sampled then
-    note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or own.why_unsampled or why_no_functions(self))
+  local reasons, measured = options.reasons or {}, sides and sides.a or {}
+  if not measured.profiles then
+    note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_unsampled or why_no_functions(self))
   end
-  if not own.is_traced then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
+  if not measured.calls then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
   note_lost(self)
   add_cycles(self, reasons[CYCLES])
   if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end

@@ -1,15 +1,13 @@
 --- lines.lua: what takes a command's time, each as a line in nanoseconds with its value in each repetition.
 --
--- Functions have the time of their samples in user space; a system call its own duration, blocked or not,
--- but not what others took of the CPU meanwhile; page faults what one costs here, as often as they came;
--- waiting for a CPU what Linux has on account. So lines hardly overlap, and what they lack of the whole is
--- said.
+-- Invariant: lines split what the repetitions took in which nothing was traced. Samples say how the time on CPUs is
+-- shared, traced calls how the time off CPU is; neither says how much it was.
 
 local code = require "pmclua.ledger.code"
+local linux = require "pmclua.why.linux"
 local lists = require "pmclua.base.lists"
 local mean, differences = require("pmclua.stats.mean").average, require("pmclua.stats.mean").differences
-local sides = require "pmclua.why.sides"
-local tracing = require("pmclua.base.lazy").module "pmclua.experiment.tracing"
+local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
 
@@ -21,162 +19,102 @@ local M = {}
 
 -- ---- functions ----
 
-local function is_linux(line)
-  local place = line.place or line.other
-  return place and (place.is_linux or place.file == "[kernel]" or place.file == "vmlinux")
-end
-
--- Without Linux's part: what system calls and faults take is in other lines.
-local function of_user_space(profile)
-  local lines = lists.where(profile.lines, function(line) return line.kind ~= "kernel" end)
-  return { event = profile.event, unit = profile.unit, lines = lines, rest = {}, total = profile.total,
-    program = profile.program }
-end
-
-local function user_profiles(cell, event, indices)
-  local all = sides.profiles(cell)
-  local list = lists.map(indices, function(index)
-    local found = all[index] and all[index][event]
-    return found and of_user_space(found)
-  end)
-  return #list == #indices and list or nil
-end
-
 -- The lines of a code ledger, those that it joined as others apart again.
 local function raw_lines(found)
   return lists.joined(lists.map(found.lines, function(row) return row.line.of or { row.line } end))
 end
 
---- Functions, in time of user space.
----@param a pmclua.Cell
----@param b pmclua.Cell
----@param event string that was sampled, in ns
----@param indices { a: integer[], b: integer[] }
----@param paired boolean
----@return pmclua.WhyLine[]?
-function M.functions(a, b, event, indices, paired)
-  local ours, theirs = user_profiles(a, event, indices.a), user_profiles(b, event, indices.b)
-  if not (ours and theirs) then return nil end
+-- What a side's profiles have of something, in ns as the repetitions that were not sampled took.
+local function scaled(side, counts)
   local list = {}
-  for _, line in ipairs(raw_lines(code.new { a = ours, b = theirs, paired = paired })) do
-    if not line.rest and not is_linux(line) then
-      list[#list + 1] = { kind = "code", key = line.key, label = line.label, a = line.a, b = line.b,
-        samples = line.samples, place = line.place, other = line.other, name = line.name }
+  for i = 1, side.n do list[i] = counts[i] * side.scale[i] end
+  return list
+end
+
+local function functions(sides, times, paired)
+  local found = code.new { paired = paired, a = linux.of_user_space(sides.a, times.a),
+    b = linux.of_user_space(sides.b, times.b) }
+  return lists.map(raw_lines(found), function(line)
+    if line.rest then return nil end
+    return { kind = "code", key = line.key, label = line.label, name = line.name, samples = line.samples,
+      a = scaled(sides.a, line.a), b = scaled(sides.b, line.b), place = line.place, other = line.other }
+  end)
+end
+
+-- ---- what samples do not attribute ----
+
+local IN_LINUX = "in Linux, not attributed"
+
+-- By repetition: samples in Linux, and what was counted there and not sampled, that no other line has.
+local function linux_rest(side, times)
+  local list = {}
+  for i, profile in ipairs(side.profiles) do
+    local sampled = times and times.unknown[i] or 0
+    for _, line in ipairs(times and {} or profile.lines) do
+      if line.kind == "kernel" then sampled = sampled + line.count * side.scale[i] end
     end
+    list[i] = sampled + (profile.rest.kernel_unsampled or 0) * side.scale[i]
   end
   return list
 end
 
--- ---- system calls ----
-
-local function sum_into(sums, profile, i, field)
-  for _, line in ipairs(profile and profile.lines or {}) do
-    sums[line.fn] = sums[line.fn] or {}
-    sums[line.fn][i] = (sums[line.fn][i] or 0) + (field == "calls" and line.samples or line.count)
-  end
+local function rest_line(label, key, sides, value)
+  return { key = key, label = label, rest = true, a = value(sides.a, "a"), b = value(sides.b, "b") }
 end
 
--- Sums by the name of the call: { name = { by repetition } }.
-local function calls_of(cell, indices, events, field)
-  local sums, all = {}, sides.profiles(cell)
-  for i, index in ipairs(indices) do
-    local found = all[index]
-    if not (found and found[tracing.TIME]) then return nil end
-    for _, event in ipairs(events) do sum_into(sums, found[event], i, field) end
+local function unattributed(sides, times)
+  local lines = { rest_line(IN_LINUX, "linux", sides, function(side, key)
+    return linux_rest(side, times[key])
+  end) }
+  if times.a then
+    lines[2] = rest_line("interrupts", "interrupts", sides, function(_, key)
+      return times[key].interrupts
+    end)
+  end
+  for _, reason in ipairs(profiles.reasons(sides.a.profiles, sides.b.profiles)) do
+    if reason[1] ~= "kernel_unsampled" then
+      lines[#lines + 1] = rest_line(reason[2], "rest " .. reason[1], sides, function(side)
+        return scaled(side, lists.map(side.profiles, function(profile)
+          return profile.rest[reason[1]] or 0
+        end))
+      end)
+    end
+  end
+  return lines
+end
+
+local function sum_of(lists_of_times, n)
+  local sums = {}
+  for i = 1, n do
+    sums[i] = 0
+    for _, values in ipairs(lists_of_times) do sums[i] = sums[i] + values[i] end
   end
   return sums
 end
 
-local function dense(values, n)
-  local list = {}
-  for i = 1, n do list[i] = values and values[i] or 0 end
-  return list
-end
-
-local LABELS = { open = "system calls that did not return", none = "blocked in page faults",
-  execve = "execve: the start of the program" }
-
-local function call_line(name, own, other)
-  local label = LABELS[name] or name
-  local line = { kind = name == "none" and "blocked" or "call", key = "call " .. name, label = label,
-    name = label, call = name, count = {}, blocked = {} }
-  for _, side in ipairs { own, other } do
-    line[side.side] = dense(side.time[name], side.n)
-    line.count[side.side] = mean(dense(side.calls[name], side.n))
-    line.blocked[side.side] = mean(dense(side.blocked[name], side.n))
+-- What Linux took, by repetition: its calls, faults, interrupts and the rest.
+local function linux_time(side, times)
+  local all = { linux_rest(side, times), times and times.interrupts }
+  for _, what in ipairs(times and { "call", "fault" } or {}) do
+    for _, values in pairs(times[what]) do all[#all + 1] = values end
   end
-  return line
+  return sum_of(all, side.n)
 end
 
-local function side_of(side, cell, indices, with_others)
-  local events = { tracing.TIME, with_others and tracing.OTHERS or nil }
-  local time = calls_of(cell, indices, events, "time")
-  if not time then return nil end
-  local blocked = calls_of(cell, indices, { tracing.BLOCKED }, "time")
-  -- Off CPU in no call: only what was blocked there, since waiting for a CPU is a line of its own.
-  time.none = blocked.none
-  return { side = side, n = #indices, time = time, calls = calls_of(cell, indices, events, "calls"),
-    blocked = blocked }
+--- Lines of the time on CPUs, by samples, which are of all threads and children.
+---@param sides { a: pmclua.WhySide, b: pmclua.WhySide, faults?: table } with `profiles`
+---@param paired boolean
+---@return { functions: pmclua.WhyLine[], rest: pmclua.WhyLine[], times: table, in_linux: { a: number[], b: number[] } }
+function M.sampled(sides, paired)
+  local times = { a = linux.times(sides.a), b = linux.times(sides.b) }
+  if not (times.a and times.b) then times = {} end
+  local found = { functions = functions(sides, times, paired), times = times }
+  found.rest = unattributed(sides, times)
+  found.in_linux = { a = linux_time(sides.a, times.a), b = linux_time(sides.b, times.b) }
+  return found
 end
 
---- System calls by name.
----@param a pmclua.Cell
----@param b pmclua.Cell
----@param indices { a: integer[], b: integer[] }
----@param with_others boolean those of other threads and of children too
----@return pmclua.WhyLine[]?
-function M.calls(a, b, indices, with_others)
-  local ours, theirs = side_of("a", a, indices.a, with_others), side_of("b", b, indices.b, with_others)
-  if not (ours and theirs) then return nil end
-  local names = lists.unique(lists.joined { lists.keys(ours.time), lists.keys(theirs.time) })
-  table.sort(names)
-  return lists.map(names, function(name) return call_line(name, ours, theirs) end)
-end
-
---- How long the first thread was blocked in calls that wait for its own threads and children, by
---- repetition.
----@param cell pmclua.Cell
----@param indices integer[]
----@return number[]?
-function M.waited_for_own(cell, indices)
-  local blocked, list = calls_of(cell, indices, { tracing.BLOCKED }, "time"), {}
-  if not blocked then return nil end
-  for i = 1, #indices do
-    list[i] = (blocked.wait4 and blocked.wait4[i] or 0) + (blocked.waitid and blocked.waitid[i] or 0)
-  end
-  return list
-end
-
--- ---- page faults and waiting ----
-
--- The median cost of a fault in the repetitions of both.
-local function fault_ns(a, b, indices)
-  local costs = {}
-  for _, side in ipairs { { a, indices.a }, { b, indices.b } } do
-    local all = sides.profiles(side[1])
-    for _, index in ipairs(side[2]) do
-      local found = all[index] and all[index][tracing.FAULT]
-      if found and found.total > 0 then costs[#costs + 1] = found.total end
-    end
-  end
-  return (require("pmclua.stats").median(costs))
-end
-
---- Page faults, at what one costs here.
----@param a pmclua.Cell
----@param b pmclua.Cell
----@param indices { a: integer[], b: integer[] }
----@return pmclua.WhyLine?
-function M.faults(a, b, indices)
-  local ours, theirs = sides.values(a, "page_faults"), sides.values(b, "page_faults")
-  local cost = ours and theirs and fault_ns(a, b, indices)
-  if not cost then return nil end
-  local counts = { a = sides.listed(ours, indices.a), b = sides.listed(theirs, indices.b) }
-  local function at_cost(count) return count * cost end
-  return { kind = "faults", key = "page faults", label = "page faults", name = "page faults", cost_ns = cost,
-    a = lists.map(counts.a, at_cost), b = lists.map(counts.b, at_cost),
-    count = { a = mean(counts.a), b = mean(counts.b) } }
-end
+-- ---- waiting ----
 
 -- What B waited because it used the CPU for longer than A: on a machine that others use too, any work
 -- brings waiting along. How much is seen best on the side that used it for longer; the other may end before
@@ -188,36 +126,26 @@ local function brought(on, wait)
   return lists.map(on.b, function(ns) return rate * (ns - whole) end)
 end
 
---- Off CPU, whatever it was blocked in: where system calls, which tell, were not timed.
----@param a pmclua.Cell
----@param b pmclua.Cell
----@param indices { a: integer[], b: integer[] }
+--- Off CPU, whatever it was blocked in: where system calls, which tell, were not traced.
+---@param sides { a: pmclua.WhySide, b: pmclua.WhySide }
 ---@return pmclua.WhyLine
-function M.off_cpu(a, b, indices)
+function M.off_cpu(sides)
   local name = "asleep or blocked"
-  return { kind = "blocked", key = "off CPU", label = name, name = name,
-    a = sides.listed(sides.values(a, "off_cpu_time"), indices.a),
-    b = sides.listed(sides.values(b, "off_cpu_time"), indices.b) }
+  return { kind = "blocked", key = "off CPU", label = name, name = name, a = sides.a.off_cpu_time,
+    b = sides.b.off_cpu_time }
 end
 
 --- Waiting for a CPU; and apart, as no cause of its own, what comes with more work.
----@param a pmclua.Cell
----@param b pmclua.Cell
----@param indices { a: integer[], b: integer[] }
+---@param sides { a: pmclua.WhySide, b: pmclua.WhySide }
 ---@return pmclua.WhyLine[]
-function M.wait(a, b, indices)
-  local wait, on = {}, {}
-  for side, cell in pairs { a = a, b = b } do
-    local waits, ons = sides.values(cell, "wait_time"), sides.values(cell, "on_cpu_time")
-    if not (waits and ons) then return {} end
-    wait[side], on[side] = sides.listed(waits, indices[side]), sides.listed(ons, indices[side])
-  end
-  local more = brought(on, wait)
+function M.wait(sides)
+  local wait = { a = sides.a.wait_time, b = sides.b.wait_time }
+  local more = brought({ a = sides.a.on_cpu_time, b = sides.b.on_cpu_time }, wait)
   return {
     { kind = "wait", key = "wait", label = "waiting for a CPU", name = "waiting for a CPU", a = wait.a,
       b = differences(more, wait.b) },
     { key = "brought", label = "waiting that comes with more time on CPUs", rest = true,
-      a = dense(nil, #wait.a), b = more },
+      a = lists.map(wait.a, function() return 0 end), b = more },
   }
 end
 

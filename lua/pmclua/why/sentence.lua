@@ -30,33 +30,43 @@ local function place_of(row)
   return first and (" (line %d)"):format(first) or ""
 end
 
-local function name_of(row)
-  local line = row.line
-  local name = line.name or row.label
-  if line.kind == "code" then return "`" .. name .. "`" .. place_of(row) end
-  if line.kind == "call" and line.call ~= "open" then
+local function calls_of(line)
+  local count = line.count
+  if not count or math.floor(count.a + 0.5) == math.floor(count.b + 0.5) then return "" end
+  return (" (%s calls, %s before)"):format(text.count(math.floor(count.b + 0.5)),
+    text.count(math.floor(count.a + 0.5)))
+end
+
+-- "in `parse` (line 88)", "blocked in futex", "waiting for a CPU": where the time of a line is.
+local SAY = {
+  code = function(row) return ("in `%s`%s"):format(row.line.name or row.label, place_of(row)) end,
+  call = function(row)
+    local line = row.line
     local blocked = math.abs(line.blocked.b - line.blocked.a) > math.abs(row.difference) / 2
-    return ("%s%s"):format(name, blocked and ", blocked" or "")
-  end
-  return name
+    return ("%s %s%s"):format(blocked and "blocked in" or "in", line.name, blocked and "" or calls_of(line))
+  end,
+  faults = function(row) return "in " .. row.line.name end,
+  together = function(row) return "for " .. row.line.name end,
+}
+
+local function where_of(row)
+  local say = SAY[row.line.kind]
+  return say and say(row) or row.line.name or row.label
 end
 
--- "74 % of it in `parse`": of the ledger's whole difference.
-local function part_of(row, is_first)
-  local amount = row.share and ("%s %% %s"):format(percent(row.share), is_first and "of it" or "")
-    or text.time(math.abs(row.difference))
-  if row.share and row.share < 0 then return ("against it %s"):format(name_of(row)) end
-  return ("%s %s%s"):format((amount:gsub("%s+$", "")), row.line.kind == "code" and "in " or "", name_of(row))
+-- "4.3 ms in `parse`"; of what goes the other way, or where the whole does not differ, by how much more or less.
+local function part_of(row, whole)
+  local amount = text.time(math.abs(row.difference))
+  local goes_along = whole and (row.difference > 0) == (whole.difference > 0)
+  local change = goes_along and "" or row.difference > 0 and " more" or " less"
+  return ("%s%s %s"):format(amount, change, where_of(row))
 end
 
-local function parts_of(names)
+local function parts_of(names, whole)
   local parts = {}
-  for i = 1, math.min(#names, MOST_NAMES) do
-    if not (names[i].share and names[i].share < 0) or i == 1 then
-      parts[#parts + 1] = part_of(names[i], #parts == 0)
-    end
-  end
-  return table.concat(parts, "; ")
+  for i = 1, math.min(#names, MOST_NAMES) do parts[i] = part_of(names[i], whole) end
+  if #names > MOST_NAMES then parts[#parts + 1] = ("and %d more"):format(#names - MOST_NAMES) end
+  return table.concat(parts, ", ")
 end
 
 -- The simulated counts go with compute: they say what kind it is.
@@ -107,7 +117,9 @@ local function of_time(why)
     or ("%s takes as long as %s, as far as %d %s tell"):format(why.b:label(), why.a:label(), why.n,
       why.paired and "pairs" or "repetitions")
   if conclusion.kind == "named" then
-    return ("%s: %s%s%s"):format(head, parts_of(conclusion.names), with_waiting(why),
+    local total = change and why.time.total
+    local amount = total and ", " .. text.time(math.abs(total.difference)) or ""
+    return ("%s%s: %s%s%s"):format(head, amount, parts_of(conclusion.names, total), with_waiting(why),
       with_suspect(why, conclusion.names[1]))
   end
   if not change and conclusion.kind ~= "few" then return ("%s; no line of it differs"):format(head) end

@@ -75,17 +75,34 @@ function M.cpu_times(cell)
   return next(user) and user or nil, system
 end
 
---- The profiles of a cell: by repetition, then by event.
----@param cell pmclua.Cell
----@return table<integer, table<string, pmclua.Profile>>
-function M.profiles(cell)
-  local found, result = {}, cell.result
-  for _, event in ipairs(profiles.events(result)) do
-    for index, profile in pairs(profiles.by_index(result, cell.number, event)) do
-      found[index] = found[index] or {}
-      found[index][event] = profile
-    end
+---@class pmclua.WhySide what was measured of one cell, in the order of repetitions that have all of it
+---@field n integer
+---@field duration_time number[] ns, as the three that it is the sum of
+---@field on_cpu_time number[]
+---@field wait_time number[]
+---@field off_cpu_time number[]
+---@field user? number[] ns of all threads and children in user space
+---@field system? number[] and in Linux
+---@field profiles? pmclua.Profile[] of the clock that was sampled
+---@field scale? number[] what a ns of a profile is worth where nothing is sampled
+---@field sample_ns? number[] and what a sample is
+---@field calls? pmclua.SystemCalls[]
+
+local TIMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
+
+-- What a cell has by repetition, by name; nil: it lacks one of the times.
+local function by_index(cell, sampled)
+  local result, found = cell.result, {}
+  for _, name in ipairs(TIMES) do
+    found[name] = M.values(cell, name)
+    if not found[name] then return nil end
   end
+  local calls = profiles.calls_by_index(result, cell.number)
+  local own = sampled and profiles.by_index(result, cell.number, sampled.name) or {}
+  found.calls = next(calls) and calls or nil
+  found.profiles = next(own) and own or nil
+  found.clock = found.profiles and M.values(cell, sampled.field)
+  found.user, found.system = M.cpu_times(cell)
   return found
 end
 
@@ -100,11 +117,60 @@ function M.common(...)
 end
 
 --- Values in the order of repetitions.
----@param by_index table<integer, number>
+---@param values table<integer, number> by repetition
 ---@param indices integer[]
 ---@return number[]
-function M.listed(by_index, indices)
-  return lists.map(indices, function(index) return by_index[index] or 0 end)
+function M.listed(values, indices)
+  return lists.map(indices, function(index) return values[index] or 0 end)
+end
+
+local REQUIRED = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time", "calls", "profiles" }
+
+-- Repetitions of a side that have all that some side has any of.
+local function needed(found, other)
+  return lists.map(REQUIRED, function(name)
+    return found[name] and other[name] and found[name] or nil
+  end)
+end
+
+-- Samples share what was counted where nothing was sampled.
+local function add_scale(side, clock)
+  side.scale, side.sample_ns = {}, {}
+  for i, profile in ipairs(side.profiles) do
+    local counted = clock and clock[i]
+    side.scale[i] = counted and profile.total > 0 and counted / profile.total or 1
+    side.sample_ns[i] = profile.period * side.scale[i]
+  end
+end
+
+local function side_of(found, indices)
+  local side = { n = #indices }
+  for name, values in pairs(found) do
+    side[name] = lists.map(indices, function(index) return values[index] end)
+    if #side[name] < side.n then side[name] = nil end
+  end
+  if side.profiles then add_scale(side, side.clock) end
+  return side
+end
+
+--- What was measured of two cells; nil: not all of their times were, or no repetition has them all.
+---@param a pmclua.Cell
+---@param b pmclua.Cell
+---@param paired boolean
+---@param sampled? pmclua.Event the clock that was sampled
+---@return { a: pmclua.WhySide, b: pmclua.WhySide, indices: { a: integer[], b: integer[] } }?
+function M.read(a, b, paired, sampled)
+  local ours, theirs = by_index(a, sampled), by_index(b, sampled)
+  if not (ours and theirs) then return nil end
+  local lists_a, lists_b = needed(ours, theirs), needed(theirs, ours)
+  local indices = { a = M.common(unpack(paired and lists.joined { lists_a, lists_b } or lists_a)) }
+  indices.b = paired and indices.a or M.common(unpack(lists_b))
+  if #indices.a == 0 or #indices.b == 0 then return nil end
+  local sides = { a = side_of(ours, indices.a), b = side_of(theirs, indices.b), indices = indices }
+  for _, name in ipairs { "calls", "profiles", "user" } do
+    if not (sides.a[name] and sides.b[name]) then sides.a[name], sides.b[name] = nil, nil end
+  end
+  return sides
 end
 
 return M

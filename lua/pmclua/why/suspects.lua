@@ -1,7 +1,7 @@
 --- suspects.lua: whatever else was counted and differs between the two sides. They come with the
 --- difference, and may be its cause, its effect, or neither.
 --
--- Which of them differ is decided together: of those that are listed at most 5 % are expected to be chance
+-- What differs by less than the margin is none. Which of the others differ is decided together: of those that are listed at most 5 % are expected to be chance
 -- (Benjamini and Hochberg 1995). Times and nodes of a tree are not among them: the ledgers
 -- have those.
 
@@ -50,6 +50,7 @@ local function candidate(why, about, name)
   local list_a, list_b = sides.listed(a, of_a), sides.listed(b, of_b)
   local p, exact = p_of(why, list_a, list_b)
   local mean_a, mean_b = mean.average(list_a), mean.average(list_b)
+  if math.abs(mean_b - mean_a) <= why.margin * mean_a then return nil end
   return { name = name, title = about.title or about.name, unit = about.unit or "", a = mean_a, b = mean_b,
     ratio = mean_a > 0 and mean_b > 0 and mean_b / mean_a or nil, p = p, exact = exact,
     simulated = about.source == "valgrind" or nil }

@@ -61,7 +61,7 @@ record experiment_keys
   simulation?: table -- what surrounds simulated runs: { environment = "inherit", D1 = "49152,12,64" }
   target?: target -- who is counted while a workload runs; default: the workload
   inherit?: boolean -- false: leaves out the threads and children that a command starts
-  system_calls?: boolean -- true: times the system calls of commands by name, in a pass of its own
+  system_calls?: boolean -- true: traces the system calls of commands by name, in a pass of its own
   sample?: string|table -- events whose places are recorded, in passes of their own
   delay?: duration -- counting starts this long after the command does
   regions?: string|table -- "marks", or functions of a command that are counted separately
@@ -142,6 +142,8 @@ class why why
   ledger?: ledger -- what takes that time, each line in ns
   cycles?: ledger -- cycles or slots (`of` says which) by node of the vendor's tree
   others?: table -- CPU time of other threads and children, ns: { a, b }
+  numbers?: table[] -- system calls of which only the number is known: `name`, `count` { a, b }
+  margin: number -- a share: what differs by less is a trifle
   suspects: table[] -- what else differs: name, a, b, ratio, adjusted
   absent: table[] -- `what` was not measured, and `why`
   result: result
@@ -186,8 +188,7 @@ class ledger_row row
   share?: number -- of the total, or of the whole difference
   p?: number
   adjusted?: number -- p corrected for all lines
-  verdict?: "more"|"fewer"|"same"|"undecided"
-  disagrees?: "signs"|"t" -- which of two tests does not support the verdict
+  verdict?: "more"|"fewer"|"same"|"skewed"|"undecided" -- skewed: only the signs of the pairs say that it differs
   > row = pmc.where("true", { event = "page-faults" }):ledger().total
 
 pmc.topdown(...: workload|table, options?: {topdown_options}) -> topdown|topdown_plan

@@ -15,7 +15,7 @@ local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a"
   "comparisons", "uncompared",
   "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
   "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
-  "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "disagrees", "exact",
+  "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "exact",
   "a_values", "b_values" }
 
 local or_null = json.or_null
@@ -45,7 +45,6 @@ local function row_entry(row)
   end
   if row.b then
     entry.b_values, entry.verdict = row.line.b, or_null(row.verdict)
-    entry.disagrees = or_null(row.disagrees)
   end
   return entry
 end
