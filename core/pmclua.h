@@ -442,7 +442,6 @@ int pmclua_folder(char *folder, size_t bytes);
 /* Unsigned number in `text` (decimal, or hex after 0x), all of it. -EINVAL, -ERANGE. */
 int pmclua_parse_u64(const char *text, uint64_t *value);
 int32_t pmclua_pid(void);
-int32_t pmclua_tid(void);
 const char *pmclua_errno_name(int32_t errnum);      /* "EACCES"; NULL: unknown */
 const char *pmclua_errno_text(int32_t errnum);      /* "Permission denied" */
 const char *pmclua_signal_name(int32_t signal);     /* "SIGSEGV"; NULL: unknown */

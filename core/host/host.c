@@ -95,7 +95,6 @@ int pmclua_parse_u64(const char *text, uint64_t *value)
 }
 
 int32_t pmclua_pid(void) { return getpid(); }
-int32_t pmclua_tid(void) { return gettid(); }
 uint32_t pmclua_uid(void) { return geteuid(); }
 
 const char *pmclua_errno_name(int32_t errnum) { return strerrorname_np(errnum); }
