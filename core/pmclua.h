@@ -478,6 +478,9 @@ int pmclua_make_fifo(const char *path);
 /* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size. -ENOTSUP where
  * it is no regular file, -ELOOP where it is a link and is_link_refused. */
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
+/* Opens a file that the user names, new or emptied unless it is appended to: a descriptor. -ELOOP: another user's link is on
+ * the way; -EPERM: what another user has put where others may write. */
+int pmclua_open_written(const char *path, int32_t appends);
 /* Whether user `uid` could have opened this file where it is now, by modes alone and in no group: 1, 0; -errno. */
 int pmclua_is_open_to(int fd, uint32_t uid);
 /* Starts argv[0] with an empty input; its output, and its errors where asked, can be read of the descriptor. -errno. */
@@ -781,6 +784,8 @@ struct pmclua_function {
  * not a program or library. */
 int pmclua_symbols_open(struct pmclua_symbols **symbols, const char *path, const char *debug_file);
 void pmclua_symbols_close(struct pmclua_symbols *symbols);
+/* The user that the file belongs to. */
+int pmclua_symbols_owner(const struct pmclua_symbols *symbols, uint32_t *uid);
 int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 /* Function `index`, counted from 0. -ENOENT. */
 int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);
@@ -962,8 +967,8 @@ int32_t pmclua_line_match(const char *line, size_t bytes, const char *form, uint
 /* How pmclua_lines_open opens: a new file of its user's alone (0600, -EEXIST); one as the umask has it (0666 less
  * that, -EEXIST); or one that is there, of which it cuts what follows the last newline (-ENODATA: it has none). */
 enum { PMCLUA_LINES_PRIVATE, PMCLUA_LINES_SHARED, PMCLUA_LINES_RESUME };
-/* Opens a file of lines. Symlinks are not followed (-ELOOP), and one process writes at a time (-EWOULDBLOCK). A
- * descriptor for pmclua_lines_append and pmclua_close. */
+/* Opens a file of lines, as pmclua_open_written, but that no link stands for it (-ELOOP), and one process writes at a time
+ * (-EWOULDBLOCK). A descriptor for pmclua_lines_append and pmclua_close. */
 int32_t pmclua_lines_open(const char *path, int32_t how);
 /* Appends whole lines. 0, or -errno; either way *kept is how many bytes of whole lines are now in the
  * file, and no part of a line is. */

@@ -5,7 +5,6 @@
  * libdw for the scopes of each address would walk the unit anew each time.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +25,8 @@ struct scope {
 struct unit {
     Dwarf_Die die;                 /* of split debug information its skeleton, which has the lines */
     Dwarf_Die functions;           /* what has its functions, by find_functions */
-    struct packed *packed;         /* of a package; NULL: it is of none */
+    struct package *own;           /* the file that has them, of split debug information that is not packed; NULL */
+    struct packed *packed;         /* NULL: they are in the program */
     int is_found;
     struct scope *scope;
     size_t scopes, room;
@@ -57,6 +57,7 @@ void units_free(struct units *units)
         free(units->unit[i].scope);
         lines_free(units->unit[i].lines);
         packed_free(units->unit[i].packed);
+        package_close(units->unit[i].own);
     }
     package_close(units->package);
     free(units->unread);
@@ -128,20 +129,19 @@ static int note(struct units *units, int32_t kind, const char *name)
 }
 
 /* dwz moves what several files have in common into one more. */
-static int note_missing_part(struct units *units, Dwarf *dwarf)
+static int open_shared(struct pmclua_symbols *symbols, Dwarf *dwarf)
 {
-    const char *name;
-    const void *id;
-    int is_missing = elfutils()->dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0
-        && !elfutils()->dwarf_getalt(dwarf);
-    return is_missing ? note(units, PMCLUA_UNREAD_SHARED, name) : 0;
+    const char *missing;
+    return debug_shared(symbols, dwarf, &missing) < 0 ? note(symbols->units, PMCLUA_UNREAD_SHARED, missing) : 0;
 }
 
 /* Whether a file has sections that are compressed in a way that is not zlib's, which all elfutils know. */
 static int is_compressed_otherwise(const char *path)
 {
     const struct elfutils *dw = elfutils();
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result = 0;
+    uint32_t uid;
+    uint64_t bytes;
+    int fd = pmclua_open_plain(path, 0, &uid, &bytes), result = 0;
     Elf *elf = fd >= 0 ? dw->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     for (Elf_Scn *scn = NULL; elf && (scn = dw->elf_nextscn(elf, scn));) {
         GElf_Shdr header;
@@ -173,7 +173,7 @@ static int read_units(struct pmclua_symbols *symbols)
     if (!units)
         return -ENOMEM;
     Dwarf *dwarf = dw->dwfl_module_getdwarf(symbols->module, &bias);
-    int result = dwarf ? note_missing_part(units, dwarf) : note_compressed(symbols);
+    int result = dwarf ? open_shared(symbols, dwarf) : note_compressed(symbols);
     if (!dwarf || result < 0)
         return result;
     units->bias = bias - symbols->bias;
@@ -340,12 +340,14 @@ static int find_functions(struct pmclua_symbols *symbols, struct unit *unit)
         return 0;
     unit->is_found = 1;
     unit->functions = unit->die;
-    if (dw->dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
+    if (dw->dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
         return 0;
-    if (!split.cu && !units->package)
+    unit->own = package_of_unit(symbols, &unit->die);
+    int result = unit->own ? package_find(unit->own, &unit->die, &unit->packed, &split) : 0;
+    if (result == 0 && !units->package)
         units->package = package_open(symbols);
-    int result = split.cu ? 1 : units->package
-        ? package_find(units->package, &unit->die, &unit->packed, &split) : 0;
+    if (result == 0 && units->package)
+        result = package_find(units->package, &unit->die, &unit->packed, &split);
     if (result > 0)
         unit->functions = split;
     if (result == 0 && (dw->dwarf_attr(&unit->die, DW_AT_dwo_name, &name)

@@ -1,12 +1,12 @@
 /*
- * package.c: split debug information that is packed into one file, PROGRAM.dwp. libdw reads it from 0.191 on; before,
- * a unit of it is put into a file of its own in memory, as PROGRAM's compiler wrote it, which libdw does read.
+ * package.c: split debug information, in a file for each unit or packed into one, PROGRAM.dwp. libdw would open the
+ * former by itself, whatever is there, and reads the latter from 0.191 on. So a unit is put into a file of its own in
+ * memory, with what it refers to in the program, which libdw does read.
  *
  * Everything in the package is checked; one that is damaged has no unit.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,26 +24,51 @@ struct packed { Elf *elf; Dwarf *dwarf; uint8_t *image; struct piece lists; };  
 
 /* ---- opening ---- */
 
+/* Takes over the descriptor. */
+static struct package *open_at(int fd)
+{
+    struct package *package = fd >= 0 ? calloc(1, sizeof *package) : NULL;
+    Elf *elf = package ? elfutils()->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    if (elf) {
+        *package = (struct package){ fd, elf };
+        return package;
+    }
+    if (fd >= 0)
+        close(fd);
+    free(package);
+    return NULL;
+}
+
 struct package *package_open(const struct pmclua_symbols *symbols)
 {
-    const struct elfutils *dw = elfutils();
     const char *files[2] = { NULL, NULL };
-    dw->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
-    struct package *package = calloc(1, sizeof *package);
-    for (int i = 0; package && !package->elf && i < 2; i++) {
+    struct package *package = NULL;
+    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
+    for (int i = 0; !package && i < 2; i++) {
         char *path = NULL;
+        uint32_t uid;
+        uint64_t bytes;
         if (!files[i] || asprintf(&path, "%s.dwp", files[i]) < 0)
             continue;
-        package->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        package = open_at(pmclua_open_plain(path, 0, &uid, &bytes));
         free(path);
-        if (package->fd >= 0 && !(package->elf = dw->elf_begin(package->fd, ELF_C_READ_MMAP, NULL)))
-            close(package->fd);
-    }
-    if (package && !package->elf) {
-        free(package);
-        package = NULL;
     }
     return package;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned name, unsigned before_5)
+{
+    const struct elfutils *dw = elfutils();
+    Dwarf_Attribute attribute;
+    return dw->dwarf_attr(die, name, &attribute) || dw->dwarf_attr(die, before_5, &attribute)
+        ? dw->dwarf_formstring(&attribute) : NULL;
+}
+
+struct package *package_of_unit(const struct pmclua_symbols *symbols, Dwarf_Die *skeleton)
+{
+    const char *name = text_of(skeleton, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+    const char *folder = text_of(skeleton, DW_AT_comp_dir, DW_AT_comp_dir);
+    return name ? open_at(debug_unit_open(symbols, name, folder)) : NULL;
 }
 
 void package_close(struct package *package)
@@ -65,8 +90,9 @@ static struct piece section_of(Elf *elf, const char *wanted)
     for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
         GElf_Shdr header;
         const char *name = dw->gelf_getshdr(scn, &header) ? dw->elf_strptr(elf, names, header.sh_name) : NULL;
-        Elf_Data *data = name && strcmp(name, wanted) == 0 && !(header.sh_flags & SHF_COMPRESSED)
-            ? dw->elf_getdata(scn, NULL) : NULL;
+        int is_it = name && strcmp(name, wanted) == 0
+            && (!(header.sh_flags & SHF_COMPRESSED) || dw->elf_compress(scn, 0, 0) >= 0);
+        Elf_Data *data = is_it ? dw->elf_getdata(scn, NULL) : NULL;
         if (data && data->d_buf)
             return (struct piece){ data->d_buf, data->d_size };
     }
@@ -98,10 +124,21 @@ static uint64_t row_of(struct piece index, uint64_t slots, uint64_t id)
     return 0;
 }
 
+/* A file without an index is of one unit. */
+static int take_all(const struct package *package, struct piece parts[SECTIONS])
+{
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (section_names[i])
+            parts[i] = section_of(package->elf, section_names[i]);
+    return parts[INFO].bytes && parts[ABBREV].bytes && parts[STR_OFFSETS].bytes;
+}
+
 /* A unit's parts of the sections. */
 static int find_parts(const struct package *package, uint64_t id, struct piece parts[SECTIONS])
 {
     struct piece index = section_of(package->elf, ".debug_cu_index");
+    if (!index.bytes)
+        return take_all(package, parts);
     uint64_t version = number_at(index, 0, 2), columns = number_at(index, 4, 4), units = number_at(index, 8, 4),
              slots = number_at(index, 12, 4), row = row_of(index, slots, id), table = 16 + 12 * slots;
     if ((version != 2 && version != 5) || row == 0 || row > units || columns > 16
@@ -258,6 +295,22 @@ void packed_free(struct packed *packed)
     free(packed);
 }
 
+/* The unit of that id; of another one of its file, such as one of types, it is not. */
+static int find_unit(Dwarf *dwarf, uint64_t wanted, Dwarf_Die *unit)
+{
+    const struct elfutils *dw = elfutils();
+    Dwarf_Off next;
+    uint64_t id;
+    uint8_t type;
+    size_t header;
+    for (Dwarf_Off at = 0; dw->dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0; at = next)
+        if (dw->dwarf_offdie(dwarf, at + header, unit)
+            && dw->dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) == 0
+            && type == DW_UT_split_compile && id == wanted)
+            return 1;
+    return 0;
+}
+
 int package_find(const struct package *package, Dwarf_Die *skeleton, struct packed **out, Dwarf_Die *unit)
 {
     const struct elfutils *dw = elfutils();
@@ -278,10 +331,7 @@ int package_find(const struct package *package, Dwarf_Die *skeleton, struct pack
     }
     if (result == 0 && (packed->elf = dw->elf_memory((char *)image.bytes, image.size)))
         packed->dwarf = dw->dwarf_begin_elf(packed->elf, DWARF_C_READ, NULL);
-    Dwarf_Off next;
-    size_t header;
-    if (result == 0 && packed->dwarf && dw->dwarf_nextcu(packed->dwarf, 0, &next, &header, NULL, NULL, NULL) == 0
-        && dw->dwarf_offdie(packed->dwarf, header, unit)) {
+    if (result == 0 && packed->dwarf && find_unit(packed->dwarf, id, unit)) {
         *out = packed;
         return 1;
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/lists.h"
@@ -18,35 +19,22 @@
 
 /* ---- opening ---- */
 
-static char *debuginfo_path;       /* NULL: the customary places */
-
-/* The debug file that was given, or one of the customary places: no server is asked. */
-static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,
-                           const char *link, GElf_Word crc, char **found)
-{
-    struct pmclua_symbols *symbols = *userdata;
-    if (symbols->debug_file) {                     /* once: what dwz moved to another file is asked for here, too */
-        *found = symbols->debug_file;
-        symbols->debug_file = NULL;
-        return open(*found, O_RDONLY | O_CLOEXEC);
-    }
-    char *servers = elfutils_hide_servers();
-    int fd = elfutils()->dwfl_standard_find_debuginfo(module, userdata, name, base, path, link, crc, found);
-    elfutils_show_servers(servers);
-    return fd;
-}
+static char *debuginfo_path = "/usr/lib/debug";
 
 static int report_file(struct pmclua_symbols *symbols, const char *path)
 {
     const struct elfutils *dw = elfutils();
-    static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path, .find_debuginfo = find_debug_file };
+    static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path, .find_debuginfo = debug_file_find };
     callbacks.section_address = dw->dwfl_offline_section_address;
     symbols->dwfl = dw->dwfl_begin(&callbacks);
-    if (!symbols->dwfl)
-        return -ENOMEM;
+    int own = symbols->dwfl ? fcntl(symbols->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own < 0)
+        return symbols->dwfl ? -errno : -ENOMEM;
     dw->dwfl_report_begin(symbols->dwfl);
-    symbols->module = dw->dwfl_report_offline(symbols->dwfl, path, path, -1);
+    symbols->module = dw->dwfl_report_offline(symbols->dwfl, path, path, own);
     dw->dwfl_report_end(symbols->dwfl, NULL, NULL);
+    if (!symbols->module)
+        close(own);
     void **userdata = NULL;
     if (symbols->module && dw->dwfl_module_info(symbols->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
         *userdata = symbols;
@@ -107,6 +95,7 @@ int pmclua_symbols_open(struct pmclua_symbols **out, const char *path, const cha
     struct pmclua_symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols)
         return -ENOMEM;
+    symbols->shared_fd = -1;
     symbols->fd = open_file(path);
     symbols->debug_file = debug_file ? strdup(debug_file) : NULL;
     int result = symbols->fd < 0 ? symbols->fd : debug_file && !symbols->debug_file ? -ENOMEM
@@ -140,10 +129,23 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     units_free(symbols->units);
     if (symbols->dwfl)
         elfutils()->dwfl_end(symbols->dwfl);
+    if (symbols->shared)
+        elfutils()->dwarf_end(symbols->shared);
+    if (symbols->shared_fd >= 0)
+        close(symbols->shared_fd);
     if (symbols->fd >= 0)
         close(symbols->fd);
     free(symbols->debug_file);
     free(symbols);
+}
+
+int pmclua_symbols_owner(const struct pmclua_symbols *symbols, uint32_t *uid)
+{
+    struct stat facts;
+    if (fstat(symbols->fd, &facts) < 0)
+        return -errno;
+    *uid = facts.st_uid;
+    return 0;
 }
 
 /* ---- places ---- */

@@ -34,6 +34,8 @@ struct pmclua_symbols {
     struct symbol *symbol;         /* by address */
     Dwfl *dwfl;
     Dwfl_Module *module;
+    Dwarf *shared;                 /* what dwz has moved to another file; NULL: nothing, or it is missing */
+    int shared_fd;
     Elf *elf;
     GElf_Addr bias;                /* of the module's addresses over the file's */
     int machine;                   /* EM_X86_64 … */
@@ -83,6 +85,16 @@ void lines_free(struct lines *lines);
 /* The line of an address of the debug information; *beyond: behind the last one that follows it without a gap. NULL. */
 const struct source_line *lines_find(const struct lines *lines, uint64_t place, const struct source_line **beyond);
 
+/* ---- debug_files.c ---- */
+
+/* A Dwfl_Callbacks' find_debuginfo: the file that was given, or one of the customary places. No server is asked. */
+int  debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,
+                     const char *link, GElf_Word crc, char **found);
+/* Opens split debug information by its name, from the program's folder or the one that it was built in; -1. */
+int  debug_unit_open(const struct pmclua_symbols *symbols, const char *name, const char *built_in);
+/* Opens what dwz has moved to another file, where it has: 0; -ENOENT: it is missing, and *missing is its name. */
+int  debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **missing);
+
 /* ---- package.c ---- */
 
 struct package;
@@ -90,6 +102,8 @@ struct packed;
 
 /* The file in which a program's split debug information is packed; NULL: it has none. */
 struct package *package_open(const struct pmclua_symbols *symbols);
+/* The file that has the split debug information of one unit, of which `skeleton` is in the program; NULL: it is missing. */
+struct package *package_of_unit(const struct pmclua_symbols *symbols, Dwarf_Die *skeleton);
 void package_close(struct package *package);
 /* The functions of a unit, of which `skeleton` is in the file itself: 1; 0: they are not in the package; -ENOMEM. What
  * they are read from is freed by packed_free. */

@@ -3,9 +3,13 @@
  *
  * What outlives its parent is no descendant any more, unless the process is a subreaper, as runners are.
  */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "descendants.h"
 #include "proc.h"
@@ -14,6 +18,18 @@ enum { DEPTH_MAX = 64 };
 
 static int signal_all(int pid, int number, int depth);
 
+/* Whether a child got a signal: one that has ended since may have left its pid to a stranger. */
+static int signal_child(int pid, int child, int number)
+{
+    int fd = (int)syscall(SYS_pidfd_open, child, 0), result = -1;
+    if (fd < 0)
+        return errno != ESRCH && kill(child, number) == 0;
+    if (proc_number(child, "PPid:", 10, 0) == (uint64_t)pid)
+        result = (int)syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+    close(fd);
+    return result == 0;
+}
+
 static int signal_children(int pid, int tid, int number, int depth)
 {
     char path[64];
@@ -21,7 +37,7 @@ static int signal_children(int pid, int tid, int number, int depth)
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
     FILE *list = fopen(path, "re");
     while (list && fscanf(list, "%d", &child) == 1) {
-        count += kill(child, number) == 0;
+        count += signal_child(pid, child, number);
         count += signal_all(child, number, depth + 1);
     }
     if (list)

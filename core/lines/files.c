@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/written.h"
 #include "pmclua.h"
 
 /* All that is asked for: of a part the last newline would be an earlier one, and whole lines would be cut. */
@@ -63,10 +64,10 @@ int32_t pmclua_lines_open(const char *path, int32_t how)
 {
     const int resume = how == PMCLUA_LINES_RESUME;
     const mode_t mode = how == PMCLUA_LINES_SHARED ? 0666 : 0600;
-    const int flags = resume ? O_RDWR | O_NOFOLLOW | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL;
-    int fd = (int)TEMP_FAILURE_RETRY(open(path, flags | O_APPEND | O_CLOEXEC, mode));
+    const int flags = resume ? O_RDWR | O_NOFOLLOW : O_WRONLY | O_CREAT | O_EXCL;
+    int fd = written_open(path, flags | O_APPEND, mode);
     if (fd < 0)
-        return -errno;
+        return fd;
     int error = check_file(fd);
     if (!error && resume)
         error = cut_partial_line(fd);

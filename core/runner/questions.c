@@ -111,10 +111,16 @@ static int reap(struct questions *questions, int pid)
     return TEMP_FAILURE_RETRY(waitpid(pid, &questions->status, 0)) < 0 ? -1 : 0;
 }
 
-/* What cannot be killed by us ends when we do. */
-static void end_program(struct questions *questions, int pid)
+/* By its pidfd, which tells one that has been reaped from who has its pid now. */
+static int signal_program(int ended, int number)
 {
-    if (kill(pid, SIGKILL) == 0)
+    return (int)syscall(SYS_pidfd_send_signal, ended, number, NULL, 0);
+}
+
+/* What cannot be killed by us ends when we do. */
+static void end_program(struct questions *questions, int pid, int ended)
+{
+    if (signal_program(ended, SIGKILL) == 0)
         reap(questions, pid);
 }
 
@@ -157,19 +163,19 @@ static int follow(struct questions *questions, int first, int ended)
 
 /* ---- running it ---- */
 
-static volatile sig_atomic_t passed_to;
+static volatile sig_atomic_t passed_to = -1;      /* a pidfd; -1: nobody */
 
 static void pass_on(int signal)
 {
     int errnum = errno;
-    if (passed_to)
-        kill((pid_t)passed_to, signal);
+    if (passed_to >= 0)
+        signal_program(passed_to, signal);
     errno = errnum;
 }
 
 /* What ends the program ends us, by its end. A process group of ours has got its signals already. Its orphans become
  * ours: who writes into a process's memory may have to be above it. */
-static void take_charge(int pid)
+static void take_charge(int ended)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     struct sigaction ours = { .sa_handler = SIG_IGN };
@@ -177,7 +183,7 @@ static void take_charge(int pid)
     sigaction(SIGQUIT, &ours, NULL);
     ours.sa_handler = pass_on;
     ours.sa_flags = SA_RESTART;
-    passed_to = getpgrp() == getpid() ? 0 : pid;
+    passed_to = getpgrp() == getpid() ? -1 : ended;
     sigaction(SIGTERM, &ours, NULL);
 }
 
@@ -193,7 +199,7 @@ static int start(struct questions *questions, int *ended)
     if (pid == 0)
         become(questions, tell[1], parent);
     if (pid > 0)
-        take_charge(pid);
+        take_charge(*ended);
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
     int is_told = pid > 0 && wait_for(waits) > 0 && (waits[0].revents & POLLIN)
                   && TEMP_FAILURE_RETRY(read(tell[0], &questions->listener, sizeof(int))) == sizeof(int);
@@ -211,6 +217,6 @@ int questions_ask(struct questions *questions)
     int pid = start(questions, &ended);
     int result = pid > 0 && questions->listener >= 0 ? follow(questions, pid, ended) : -1;
     if (result < 0 && pid > 0)
-        end_program(questions, pid);
+        end_program(questions, pid, ended);
     return result;
 }

@@ -36,7 +36,8 @@ M.WAYS = {
   opendir = "EACCES EMFILE ENOENT", readdir = "EIO ZERO",
   -- streams
   fopen = "EACCES EMFILE ENOENT ENOMEM", freopen = "EACCES EMFILE",
-  fread = "EIO ZERO SHORT", fgets = "EIO ZERO",
+  -- Less than was asked for means that the file ends there, which is what a shorter file is: no failure.
+  fread = "EIO", fgets = "EIO",
   fwrite = "EIO ENOSPC SHORT", fflush = "EIO ENOSPC", fseeko = "EIO",
   fclose = "EIO ENOSPC",
   -- memory
@@ -108,6 +109,8 @@ M.LEFT = {
   chdir = "lfs: by no module", getcwd = "lfs: by no module", link = "lfs: by no module",
   symlink = "lfs: by no module",
   readlink = "a path beside the inode that files are told by",
+  readlinkat = "of a link that openat has opened", fstatat = "what is opened is looked at by fstat",
+  fstatfs = "no is an answer: then a link is followed as any other",
   rmdir = "lfs: by no module", unlink = "lfs: by no module",
   utime = "lfs: by no module", fcntl64 = "lfs.lock: by no module",
   -- LuaJIT's own memory: its compiled code does not outlive a refusal (2.1.0-beta3).

@@ -210,12 +210,6 @@ local SILENCING = { fwrite = true, fflush = true, fclose = true, write = true }
 
 local DOCUMENTED = { [0] = true, true, true, [77] = true, [125] = true, [126] = true, [127] = true }
 
--- The script is what is read first: half of one, or an empty one, is run as what it is.
-local function is_cut_script(case)
-  local is_cut = case.action == "ZERO" or case.action == "SHORT"
-  return case.program == "pmclua" and case.call == "fread" and case.occurrence == 1 and is_cut
-end
-
 local function check_words(case, result, complain)
   -- A module that cannot be read, or no memory: Lua's own words.
   local said = result.err
@@ -265,10 +259,8 @@ function M.judge(case, result)
   local problems = {}
   local function complain(text) problems[#problems + 1] = text end
   check_status(case, result, complain)
-  if not is_cut_script(case) then
-    check_words(case, result, complain)
-    check_report(case, result, complain)
-  end
+  check_words(case, result, complain)
+  check_report(case, result, complain)
   if result.scenario.stored then check_stored(case, result, complain) end
   check_rest(case, result, complain)
   return problems

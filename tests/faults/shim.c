@@ -226,20 +226,16 @@ POINTS(FILE *, fopen, (const char *path, const char *how), (path, how), NULL)
 POINTS_AS(fopen, FILE *, fopen64, (const char *path, const char *how), (path, how), NULL)
 POINTS(FILE *, freopen, (const char *path, const char *how, FILE *file), (path, how, file), NULL)
 
-/* ---- streams: what is asked for later sees why nothing came, as ferror(3) and feof(3) have it ---- */
+/* ---- streams: what is asked for later sees that it failed, as ferror(3) has it ---- */
 
-static void mark_stream(FILE *file, int met)
-{
-    file->_flags |= met > 0 ? _IO_ERR_SEEN : _IO_EOF_SEEN;
-}
+static void mark_stream(FILE *file) { file->_flags |= _IO_ERR_SEEN; }
 
 size_t fread(void *to, size_t size, size_t count, FILE *file)
 {
     int met = meet(CALL_fread);
-    size_t got = met > 0 || met == ZERO ? 0 : REAL(fread)(to, size, met == SHORT ? count / 2 : count, file);
     if (met)
-        mark_stream(file, met);
-    return got;
+        mark_stream(file);
+    return met ? 0 : REAL(fread)(to, size, count, file);
 }
 
 size_t fwrite(const void *from, size_t size, size_t count, FILE *file)
@@ -247,7 +243,7 @@ size_t fwrite(const void *from, size_t size, size_t count, FILE *file)
     int met = meet(CALL_fwrite);
     size_t put = met > 0 || met == ZERO ? 0 : REAL(fwrite)(from, size, met == SHORT ? count / 2 : count, file);
     if (met)
-        mark_stream(file, 1);
+        mark_stream(file);
     return put;
 }
 
@@ -255,7 +251,7 @@ char *fgets(char *to, int bytes, FILE *file)
 {
     int met = meet(CALL_fgets);
     if (met)
-        mark_stream(file, met);
+        mark_stream(file);
     return met ? NULL : REAL(fgets)(to, bytes, file);
 }
 

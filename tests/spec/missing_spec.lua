@@ -32,6 +32,7 @@ describe("without /proc", function()
     { 125, "regions", "-e", "page-faults", "-f", "libc.so.6:setlocale", "--", "sort", "/dev/null" },
     { 0, "compare", "--repetitions", "2", "-e", "page-faults", "true", "/bin/true" },
     { 0, "doctor" },
+    { 125, "monitor", "-e", "page-faults", "--interval", "10ms", "--", "true" },
   } do
     local status, words = case[1], { unpack(case, 2) }
     it("that is what is said: " .. table.concat(words, " "), function()
@@ -66,6 +67,7 @@ describe("with 6 to 12 descriptors", function()
     { "stat", "-a", "-e", "cpu-clock", "--", "true" },
     { "compare", "--repetitions", "2", "-e", "page-faults", "true", "/bin/true" },
     { "where", "-e", "page-faults", "--", "true" },
+    { "monitor", "-e", "page-faults", "--interval", "10ms", "--", "true" },
     { KERNEL, "--no-store", "--repetitions", "1" },
   } do
     it("too few are what is named: " .. table.concat(words, " "):gsub("^/.*/", ""), function()

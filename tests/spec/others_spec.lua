@@ -249,19 +249,42 @@ describe("a process of another user", function()
         munmap((void *)page, 4096);
     }]]
 
+  --- Starts a process of the other user's, which loads a library of his and puts something in its place: its pid.
+  local function start(folder, library_source, to)
+    local program = support.build(folder .. "/program", "cc", "-xc", support.write(folder .. "/p.c", PROGRAM))
+    local library = support.build(folder .. "/open/l.so", "cc", "-g", "-shared", "-fPIC", "-xc",
+      support.write(folder .. "/open/l.c", library_source))
+    os.execute(("chown -R 65534 %s/open"):format(folder))
+    local other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+    local command = ("%s %s %s %s >%s/said & echo $!"):format(other, program, library, to, folder)
+    local pid = support.output_of(command):match "%d+"
+    support.await_text(folder .. "/said", "ready")
+    return pid
+  end
+
+  it("shows no source that its user may not read, whose program is in the place of his own", function()
+    support.need(support.have "cc" and support.have "setpriv", "no C compiler")
+    local folder = support.folder()
+    local key = support.write(folder .. "/key", (KEY .. "\n"):rep(20))
+    os.execute("chmod 600 " .. key)
+    for _, to in ipairs { "/bin/true", key } do
+      local pid = start(folder, ('#line 1 "%s"\n%s'):format(key, LIBRARY), to)
+      -- What Linux calls a file that was unlinked may be another's name.
+      support.run { "ln", "-sf", to, folder .. "/open/l.so (deleted)" }
+      local result = support.pmclua { "where", "--annotate", "fault", "-e", "page-faults", "-p", pid,
+        "--timeout", "300" }
+      support.run { "kill", pid }
+      assert.equal(0, result.status, result.err)
+      assert.matches("fault %[l.so.* · page%-faults", result.out .. result.err)
+      assert.is_nil((result.out .. result.err):find(KEY, 1, true))
+    end
+  end)
+
   for _, to in ipairs { "", "/dev/zero", "/etc/shadow" } do
     it("is measured, whatever its name and the name of its library become: " .. to, function()
       support.need(support.have "cc" and support.have "setpriv", "no C compiler")
       local folder = support.folder()
-      local source = support.write(folder .. "/p.c", PROGRAM)
-      local program = support.build(folder .. "/program", "cc", "-xc", source)
-      local library = support.build(folder .. "/open/l.so", "cc", "-g", "-shared", "-fPIC", "-xc",
-        support.write(folder .. "/open/l.c", LIBRARY))
-      os.execute(("chown -R 65534 %s/open"):format(folder))
-      local other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-      local start = ("%s %s %s %s >%s/said & echo $!"):format(other, program, library, to, folder)
-      local pid = support.output_of(start):match "%d+"
-      support.await_text(folder .. "/said", "ready")
+      local pid = start(folder, LIBRARY, to)
       local told = {}
       for _, way in ipairs { { "stat" }, { "where" }, { "where", "--annotate", "fault" } } do
         local words = support.merged({}, way)

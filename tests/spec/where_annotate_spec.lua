@@ -48,7 +48,7 @@ describe("an annotated function", function()
       file = "/nowhere/parse" })
     local code = profiles.code({ profiles.profile { line } }, { profiles.profile { line } })
     local shown = code:report { annotate = "parse", width = 80, utf8 = true }
-    assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +same +3\nthe source is not here\n", shown)
+    assert.matches("/nowhere/parse.c\n.*\n9 +9 +0 +same +3\nno program here says that this is its", shown)
     assert.matches("the file is not here, and its code was not kept\n", shown)
     assert.matches("no function 'pars' has a line of its own, did you mean 'parse'",
       support.message_of(code.report, code, { annotate = "pars" }))
@@ -126,7 +126,7 @@ describe("the source that a program names", function()
     local hidden = annotated(forged)
     assert.equal(0, hidden.status, hidden.err)
     assert.not_matches(SECRET, hidden.out)
-    assert.matches("no program here says the same: --source FOLDER", (hidden.out:gsub("%s+", " ")), 1, true)
+    assert.matches("says that this is its source: --source FOLDER", (hidden.out:gsub("%s+", " ")), 1, true)
     local page = support.pmclua { "where", "-o", "-", "--format", "html", forged }
     assert.not_matches(SECRET, page.out)
     os.remove(path)

@@ -103,6 +103,30 @@ function M.make_fifo(path)
   return setmetatable({ handle = core.private_descriptor(fd), path = path }, File)
 end
 
+local EINTR = 4
+
+--- Closes it: true; or nil, errno name, number, where what was written may be lost.
+function File:finish()
+  local fd = fd_of(self)
+  ffi.gc(self.handle, nil)
+  self.handle = nil
+  local result = C.pmclua_close(fd)
+  return result == -EINTR or done(result)
+end
+
+local WRITING = { [1] = "another user has put a file there", [40] = "a link of another user is on the way" }
+
+--- Opens a file that the user names, to write it: nobody else decides which one that is. Nil and why not.
+---@param path string
+---@param appends? boolean to what is there; else that goes
+---@return pmclua.core.File?
+---@return string? why
+function M.open_written(path, appends)
+  local fd = C.pmclua_open_written(path, appends and 1 or 0)
+  if fd < 0 then return nil, WRITING[-fd] or core.errno_text(-fd) end
+  return setmetatable({ handle = core.private_descriptor(fd), path = path }, File)
+end
+
 local SOME = 65536
 local EPERM, EACCES, EFBIG, ENOTSUP = 1, 13, 27, 95
 

@@ -237,8 +237,7 @@ local function simulated_program(run, step)
   if not known then
     local symbols = require("pmclua.core.symbols").open(path)
     known = { path = path, build_id = symbols and symbols:build_id(),
-      written = require("pmclua.profile.written").new(nil, path) }
-    if symbols then symbols:close() end
+      written = require("pmclua.profile.written").new(symbols) }
     run.simulated_programs[path] = known
   end
   return known

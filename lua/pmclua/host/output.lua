@@ -22,18 +22,22 @@ end
 local STREAMS = { ["-"] = 1 }
 local FILES, NAMES = { io.stdout, io.stderr }, { "standard output", "standard error" }
 
--- An open file, its name, and whether it is to be closed. Programs that are started do not get it ("e").
+-- What writes to it, and closes it where it is ours to close.
 local function open(to, mode)
   local stream = not to and 1 or STREAMS[to] or type(to) == "number" and to
-  if stream then return FILES[stream], NAMES[stream], false end
-  local file, why = io.open(to, (mode or "w") .. "e")
-  return file or refuse(to, why), to, true
-end
-
-local function put(file, name, bytes)
-  local ok, why = file:write(bytes)
-  if ok then ok, why = file:flush() end
-  if not ok then refuse(name, why) end
+  if not stream then
+    local file, why = core.open_written(to, mode == "a")
+    if not file then refuse(to, why) end
+    local function check(ok, _, errnum)
+      if not ok then refuse(to, core.errno_text(errnum)) end
+    end
+    return function(bytes) check(file:write(bytes)) end, function() check(file:finish()) end
+  end
+  return function(bytes)
+    local ok, why = FILES[stream]:write(bytes)
+    if ok then ok, why = FILES[stream]:flush() end
+    if not ok then refuse(NAMES[stream], why) end
+  end, function() end
 end
 
 --- Raises an error object where a report could not be written, before hours are spent on it. What is there is
@@ -43,7 +47,8 @@ function M.check(path)
   if not path or path == "-" then return end
   local before = require("lfs").attributes(path, "mode")
   if before and before ~= "file" then return end
-  open(path, "a"):close()
+  local _, close = open(path, "a")
+  close()
   if not before then os.remove(path) end
 end
 
@@ -52,17 +57,17 @@ end
 ---@param mode? "w"|"a"
 ---@return fun(piece: string) put writes a text at once; raises an error object where it could not be
 function M.open(to, mode)
-  local file, name = open(to, mode)
-  return function(piece) put(file, name, text.printed(piece)) end
+  local put = open(to, mode)
+  return function(piece) put(text.printed(piece)) end
 end
 
 --- Writes bytes as they are: a picture, or what a command has written.
 ---@param bytes string
 ---@param to? pmclua.OutputPlace
 function M.bytes(bytes, to)
-  local file, name, is_own = open(to)
-  put(file, name, bytes)
-  if is_own and not file:close() then refuse(name) end
+  local put, close = open(to)
+  put(bytes)
+  close()
 end
 
 --- Writes a report. Raises an error object where it could not be written.
@@ -70,10 +75,10 @@ end
 ---@param to? pmclua.OutputPlace
 ---@param mode? "w"|"a"
 function M.write(content, to, mode)
-  local file, name, is_own = open(to, mode)
-  local function piece(bytes) put(file, name, text.printed(bytes)) end
+  local put, close = open(to, mode)
+  local function piece(bytes) put(text.printed(bytes)) end
   if type(content) == "string" then piece(content) else content(piece) end
-  if is_own and not file:close() then refuse(name) end
+  close()
 end
 
 -- ---- messages -----------------------------------------------------------------------------------------------

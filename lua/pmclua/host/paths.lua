@@ -180,13 +180,13 @@ function paths.runtime()
   return folder:sub(1, 1) == "/" and paths.is_our_folder(folder) and folder or nil
 end
 
---- The folders in which temporary files may be made, the best first: TMPDIR, unless somebody else could rename what
---- is in it.
+--- The folders in which temporary files may be made, the best first, without those in which somebody else could rename
+--- what is there.
 ---@return string[]
 function paths.temporary()
-  local folder, list = os.getenv "TMPDIR" or "", { "/tmp", "/var/tmp" }
-  if folder:sub(1, 1) == "/" and paths.is_our_folder(folder) then table.insert(list, 1, folder) end
-  return list
+  return lists.where({ os.getenv "TMPDIR" or "", "/tmp", "/var/tmp" }, function(folder)
+    return folder:sub(1, 1) == "/" and paths.is_our_folder(folder)
+  end)
 end
 
 --- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno

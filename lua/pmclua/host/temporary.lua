@@ -79,9 +79,11 @@ function M.make(purpose, options)
     end
     refusals[#refusals + 1] = { folder = folder, errnum = errnum }
   end
-  error(require("pmclua.base.problem").problem { code = core.errno_name(refusals[1].errnum),
-    operation = "write",
-    message = "there is no place for temporary files: " .. table.concat(lists.map(refusals, describe), "; "),
+  local why = refusals[1] and table.concat(lists.map(refusals, describe), "; ")
+    or "in each folder others could replace them"
+  local code = refusals[1] and core.errno_name(refusals[1].errnum) or "EPERM"
+  error(require("pmclua.base.problem").problem { code = code, operation = "write",
+    message = "there is no place for temporary files: " .. why,
     hint = "set TMPDIR to a folder of yours that has room" }, 0)
 end
 

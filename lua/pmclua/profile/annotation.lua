@@ -171,8 +171,8 @@ end
 -- ---- source --------------------------------------------------------------------------------------------
 
 local function texts_of(file, reading)
-  if not reading.is_stored then return listing.source(file.key, file.path, reading.folders) end
-  return listing.stored_source(file.key, file.path, file.address, reading.folders)
+  return listing.named_source({ key = file.key, path = file.path, address = file.address,
+    build = not reading.is_stored and file.build or nil }, reading.folders)
 end
 
 local function last_of(counts)

@@ -99,7 +99,9 @@ local function place_in_file(known, offset)
 end
 
 local function written_of(known)
-  known.written = known.written or written.new(known.symbols or nil, known.path)
+  -- A process may see other files than we do: of a program that was found through it there are no sources here.
+  local is_here = known.symbols and known.symbols.path == known.path
+  known.written = known.written or written.new(is_here and known.symbols or nil)
   return known.written
 end
 

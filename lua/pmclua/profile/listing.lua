@@ -3,8 +3,9 @@
 -- Files are read when somebody looks, which may be long after the run: what is not there any more, or is not what
 -- was sampled, is absent with its reason.
 -- Which file is the source of a program is said by the program, that is by its owner, who may name /etc/shadow: the
--- file is shown where he could have read it himself. A stored result may say anything: the program has to be here and
--- say the same, else only sources below folders that the reader names are shown.
+-- file is shown where he could have read it himself. The program has to be here and to say so: a stored result may say
+-- anything, and a process may have put another program in the place of its own, or see other files than its reader does.
+-- Else only sources below folders that the reader names are shown.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -25,14 +26,9 @@ end
 local ROOT = 0
 local NOBODY = 2 ^ 32 - 2               -- owns nothing
 
--- Whose choice the source of a program is, where that one may see less than the reader. Of what is in no file nobody
--- knows.
-local function chooser_of(file)
-  local is_file = file:sub(1, 1) == "/"
-  if not is_file and core.uid() ~= ROOT then return nil end
-  local real = is_file and core.real_path(file)
-  local facts = real and core.stat(real)
-  local owner = facts and facts.uid or NOBODY
+-- Whose choice the sources of a program are, where that one may see less than the reader.
+local function chooser_of(symbols)
+  local owner = symbols:owner() or NOBODY
   return owner ~= ROOT and owner ~= core.uid() and owner or nil
 end
 
@@ -67,45 +63,50 @@ local function lines_of(text)
   return lines
 end
 
---- The lines of a source file.
+--- The lines of a source of a program that is here.
 ---@param source string as the debug information has it
----@param file string the program or library that was made of it
----@param folders? string[] below which it may be, too, whoever names it
+---@param symbols pmclua.core.Symbols of the program or library that was made of it
 ---@return string[]? lines
 ---@return string? why there are none
 ---@return number? mtime_ns when it was changed
-function M.source(source, file, folders)
-  local text, why, mtime_ns = first_text(below(folders or {}, source))
-  if not text then text, why, mtime_ns = first_text(candidates(source, file), chooser_of(file)) end
+function M.source(source, symbols)
+  local text, why, mtime_ns = first_text(candidates(source, symbols.path), chooser_of(symbols))
   if text then return lines_of(text), nil, mtime_ns end
   return nil, why and "the source cannot be shown: " .. why or "the source is not here"
 end
 
-local UNPROVEN = "the source is named by a stored result, and no program here says the same: "
-  .. "--source FOLDER shows it from below that folder"
-
 -- Whether the program or library says that an instruction of it is of a source.
-local function says_so(file, address, source)
-  local symbols = address and file:sub(1, 1) == "/" and require("pmclua.core.symbols").open(file)
-  local code = symbols and symbols:code(address) or {}
-  if symbols then symbols:close() end
+local function says_so(symbols, address, source)
+  local code = address and symbols:code(address) or {}
   return lists.any({ code, unpack(code.inlined or {}) }, function(place)
     return place.source == source or place.declared == source
   end)
 end
 
---- The same of a source that a stored result names.
----@param source string
----@param file string
----@param address? number of an instruction of it in the program or library
----@param folders? string[]
+local UNPROVEN = "no program here says that this is its source: "
+  .. "--source FOLDER shows it from below that folder"
+
+---@class pmclua.SourceFile a source that was sampled
+---@field key string its path, as the debug information has it
+---@field path string the program or library
+---@field address? number an instruction of it there
+---@field build? string the build of the program or library that it has to be; nil: any
+
+--- The lines of a source, of a program that may not be here.
+---@param file pmclua.SourceFile
+---@param folders? string[] below which it may be, too, whoever names it
 ---@return string[]? lines
 ---@return string? why there are none
-function M.stored_source(source, file, address, folders)
-  if says_so(file, address, source) then return M.source(source, file, folders) end
-  local text = first_text(below(folders or {}, source))
+function M.named_source(file, folders)
+  local text = first_text(below(folders or {}, file.key))
   if text then return lines_of(text) end
-  return nil, UNPROVEN
+  local symbols = file.path:sub(1, 1) == "/" and require("pmclua.core.symbols").open(file.path)
+  local is_it = symbols and says_so(symbols, file.address, file.key)
+    and (not file.build or require("pmclua.profile.mapped").id_of(file.path, symbols) == file.build)
+  local lines, why
+  if is_it then lines, why = M.source(file.key, symbols) end
+  if symbols then symbols:close() end
+  return lines, not lines and (why or UNPROVEN) or nil
 end
 
 -- The function that holds an instruction: offsets of its first byte and behind its last; nil: unknown.

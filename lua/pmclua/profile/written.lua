@@ -24,17 +24,17 @@ M.DIGITS = 8
 local Written = {}
 Written.__index = Written
 
----@param symbols? pmclua.core.Symbols of the file; nil: only lines are asked for
----@param path string
+---@param symbols? pmclua.core.Symbols of the file; nil: it is not where sources could be found from
 ---@return pmclua.Written
-function M.new(symbols, path)
-  local made = core.stat(path)
-  return setmetatable({ symbols = symbols, path = path, made_ns = made and made.mtime_ns, sources = {},
-    texts = {} }, Written)
+function M.new(symbols)
+  local made = symbols and core.stat(symbols.path)
+  return setmetatable({ symbols = symbols, made_ns = made and made.mtime_ns, sources = {}, texts = {} },
+    Written)
 end
 
 local function read(self, source)
-  local lines, why, changed_ns = listing.source(source, self.path)
+  if not self.symbols then return { why = "the program is not here" } end
+  local lines, why, changed_ns = listing.source(source, self.symbols)
   if not lines then return { why = why } end
   local is_same = self.made_ns and changed_ns <= self.made_ns
   return is_same and { lines = lines } or { why = "the source is newer than what was made of it" }
@@ -62,7 +62,8 @@ end
 function Written:text(place)
   local key = identity.key("", nil, place)
   if self.texts[key] == nil then
-    local first, last = self.symbols:written(place.address)
+    local first, last
+    if self.symbols then first, last = self.symbols:written(place.address) end
     local lines = first and source_of(self, place.source).lines
     local text = lines and nameless_text(lines, first, last, place.fn)
     self.texts[key] = text and core.hash(text):sub(1, 16) or false

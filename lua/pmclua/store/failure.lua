@@ -12,7 +12,8 @@ local HINTS = {
   EEXIST = "it is there already: results are never overwritten; name another file",
   EWOULDBLOCK = "another pmclua is writing to it",
   EAGAIN = "another pmclua is writing to it",
-  ELOOP = "it is a symbolic link, which is not followed",
+  ELOOP = "it is a symbolic link, or one of another user is on the way: these are not followed",
+  EPERM = "another user has put a file there",
   ENODATA = "it has not one whole line",
 }
 

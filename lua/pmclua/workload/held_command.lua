@@ -35,16 +35,24 @@ end
 local WAIT_NS, POLL_NS = 10e9, 2e5
 local EACCES = 13
 
--- The runner's only child, once it has stopped.
+-- The runner's only child, once it has stopped; nil and the errno's name where the runner cannot be heard.
 local function wait_for_stop(self)
   local deadline, pid = core.now_ns() + WAIT_NS, nil
   while core.now_ns() < deadline do
     pid = pid or tasks.child_of(self.runner:pid())
     if pid and tasks.state(pid) == "T" then return pid end
-    local result = self.runner:receive(POLL_NS)
+    local result, why = self.runner:receive(POLL_NS)
     self.result = result
-    if result then return nil end
+    if result or why == "EPIPE" then return nil, why end
   end
+end
+
+-- Why it did not stop.
+local function why_not_held(self, lost)
+  if lost == "EPIPE" then return session.end_of_runner(self.runner:finish(false)) end
+  local result = self.result
+  if result and result.outcome == "not-started" then return tostring(self.command:refusal(result)) end
+  return require("pmclua.host.machine").unmounted() or result and "it ended" or "it did not stop in time"
 end
 
 -- Why it cannot be executed, checked beforehand: otherwise the shell would report it on the command's stderr.
@@ -70,11 +78,13 @@ function M.start(inner, options)
   local definition = core.message("workload", 1)
   behind_shell(inner):define(definition, options.levels or {}, options)
   local is_sent = runner:send(definition) and runner:send(core.message("run", 1):number("workload", 1))
-  self.pid = is_sent and wait_for_stop(self)
+  local lost = "EPIPE"
+  if is_sent then self.pid, lost = wait_for_stop(self) end
   if self.pid then return self end
+  local why = why_not_held(self, lost)
   self:close()
   error(explain.problem { code = "EWORKLOAD", operation = "execute",
-    message = ("'%s' could not be held before its start"):format(inner.name) }, 0)
+    message = ("'%s' could not be held before its start: %s"):format(inner.name, why) }, 0)
 end
 
 --- Lets it continue. Raises a problem if that is refused.

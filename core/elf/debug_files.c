@@ -1,0 +1,152 @@
+/*
+ * debug_files.c: the files that a program names as having its debug information.
+ *
+ * Invariant: whoever made a program chose these names, so they may be those of FIFOs, to which nobody writes, and of
+ * devices. Elfutils opens whatever is there: it is asked for the system's own folder alone. Only regular files are
+ * opened here, and only those of the same build are used.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+/* Opens a regular file; a relative name is below `folder`. -1: there is none. */
+static int open_below(const char *folder, const char *name, uint64_t *bytes)
+{
+    char path[PATH_MAX];
+    uint32_t uid;
+    int length = *name == '/' ? snprintf(path, sizeof path, "%s", name)
+                              : snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = length < (int)sizeof path ? pmclua_open_plain(path, 0, &uid, bytes) : -1;
+    return fd < 0 ? -1 : fd;
+}
+
+/* The folder of a file, without links; "" where it is not there. */
+static void find_folder(const char *path, char folder[PATH_MAX])
+{
+    char *end = path && realpath(path, folder) ? strrchr(folder, '/') : folder;
+    *end = '\0';
+}
+
+/* ---- the same build ---- */
+
+static int has_id(int fd, const void *id, ssize_t bytes)
+{
+    const struct elfutils *dw = elfutils();
+    Elf *elf = dw->elf_begin(fd, ELF_C_READ, NULL);
+    const void *own;
+    int has = elf && dw->dwelf_elf_gnu_build_id(elf, &own) == bytes && memcmp(own, id, (size_t)bytes) == 0;
+    dw->elf_end(elf);
+    return has;
+}
+
+/* CRC-32, as .gnu_debuglink has it, of a file of `bytes`: it may be written to meanwhile. */
+static int has_crc(int fd, uint64_t bytes, uint32_t wanted)
+{
+    uint32_t table[256], crc = ~0u;
+    uint8_t block[16384];
+    ssize_t got = 0;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] >> 1 ^ (0xedb88320u & -(table[i] & 1));
+    }
+    for (uint64_t at = 0; at < bytes && (got = pread(fd, block, sizeof block, (off_t)at)) > 0; at += (uint64_t)got)
+        for (ssize_t i = 0; i < got; i++)
+            crc = table[(crc ^ block[i]) & 255] ^ crc >> 8;
+    return got > 0 && ~crc == wanted;
+}
+
+/* ---- what was split off ---- */
+
+/* A file beside the program, or in .debug there, by the name that .gnu_debuglink has, or PROGRAM.debug. */
+static int find_beside(Dwfl_Module *module, const char *path, const char *link, GElf_Word crc, char **found)
+{
+    static const char *const places[] = { "", ".debug/" };
+    const unsigned char *id;
+    GElf_Addr address;
+    char folder[PATH_MAX];
+    int id_bytes = elfutils()->dwfl_module_build_id(module, &id, &address), fd = -1;
+    const char *base = strrchr(path, '/');
+    find_folder(path, folder);
+    for (int i = 0; fd < 0 && i < 2; i++) {
+        char *name = NULL;
+        uint64_t bytes;
+        int made = link ? asprintf(&name, "%s/%s%s", folder, places[i], link)
+                        : asprintf(&name, "%s/%s%s.debug", folder, places[i], base ? base + 1 : path);
+        fd = made > 0 ? open_below("", name, &bytes) : -1;
+        if (fd >= 0 && !(id_bytes > 0 ? has_id(fd, id, id_bytes) : link && has_crc(fd, bytes, crc))) {
+            close(fd);
+            fd = -1;
+        }
+        if (fd >= 0)
+            *found = name;
+        else
+            free(made > 0 ? name : NULL);
+    }
+    return fd;
+}
+
+int debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,
+                    const char *link, GElf_Word crc, char **found)
+{
+    struct pmclua_symbols *symbols = *userdata;
+    uint64_t bytes;
+    if (symbols->debug_file) {
+        *found = symbols->debug_file;
+        symbols->debug_file = NULL;
+        return open_below("", *found, &bytes);
+    }
+    /* A part that dwz moved has no checksum: debug_shared. A name with folders is none of .gnu_debuglink. */
+    if (link && (crc == 0 || strchr(link, '/')))
+        return -1;
+    char *servers = elfutils_hide_servers();
+    int fd = elfutils()->dwfl_standard_find_debuginfo(module, userdata, name, base, path, link, crc, found);
+    elfutils_show_servers(servers);
+    return fd >= 0 || !path ? fd : find_beside(module, path, link, crc, found);
+}
+
+/* Where the debug information is: in a file of its own, or in the program. */
+static void find_own_folder(const struct pmclua_symbols *symbols, char folder[PATH_MAX])
+{
+    const char *program = NULL, *separate = NULL;
+    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &program, &separate);
+    find_folder(separate ? separate : program, folder);
+}
+
+int debug_unit_open(const struct pmclua_symbols *symbols, const char *name, const char *built_in)
+{
+    char folder[PATH_MAX];
+    uint64_t bytes;
+    find_own_folder(symbols, folder);
+    int fd = open_below(folder, name, &bytes);
+    return fd < 0 && built_in && *built_in == '/' ? open_below(built_in, name, &bytes) : fd;
+}
+
+/* ---- what several files share ---- */
+
+/* As libdw marks one that it has looked for in vain, so that it does not look. */
+static Dwarf *const none = (Dwarf *)-1;
+
+int debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **missing)
+{
+    const struct elfutils *dw = elfutils();
+    char folder[PATH_MAX];
+    const void *id;
+    uint64_t size;
+    ssize_t bytes = dw->dwelf_dwarf_gnu_debugaltlink(dwarf, missing, &id);
+    if (bytes <= 0)
+        return 0;
+    find_own_folder(symbols, folder);
+    if (symbols->shared_fd < 0)
+        symbols->shared_fd = open_below(folder, *missing, &size);
+    if (!symbols->shared && symbols->shared_fd >= 0 && has_id(symbols->shared_fd, id, bytes))
+        symbols->shared = dw->dwarf_begin(symbols->shared_fd, DWARF_C_READ);
+    dw->dwarf_setalt(dwarf, symbols->shared ? symbols->shared : none);
+    return symbols->shared ? 0 : -ENOENT;
+}
