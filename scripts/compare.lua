@@ -32,8 +32,6 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
-
 local opt = pmc.options {
   { "events", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "metrics to compute, such as ipc" },
@@ -63,7 +61,7 @@ local opt = pmc.options {
   { "any-arguments", false, help = "limits: accept files of workloads that were given other arguments" },
   { "run-spread", value = "SHARE", help = "limits: spread between runs if only one is stored (times: 15%)" },
   { "gate-output", value = "FILE", help = "write the gate's outcome: .json, .md, .xml (JUnit), or text" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "quiet", false, help = "show no progress" },
   { "workloads", argument = true, many = true, value = "COMMAND",
     help = "commands to compare, or stored results" },

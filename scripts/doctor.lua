@@ -34,7 +34,7 @@ local pmc = require "pmclua"
 local opt = pmc.options {
   { "truths", false, help = "count work whose counts are known, and report which numbers are true" },
   { "overhead", false, help = "measure the overhead of each way of reading counters" },
-  { "format", "table", choices = { "table", "json" }, value = "F", help = "output format" },
+  { "format", "table", choices = pmc.formats "screen", value = "F", help = "output format" },
   { "json", false, help = "the same as --format json" },
   experiment = false,
 }

@@ -40,7 +40,7 @@ local opt = pmc.options {
   { "metrics", false, help = "list the named metrics, with their events and variants" },
   { "encode", value = "SPEC", help = "print the perf_event_attr of each event in SPEC" },
   { "explain", value = "SPEC", help = "explain what SPEC, or a metric or group, is, and whether it opens" },
-  { "format", "table", choices = { "table", "json" }, value = "F", help = "list format" },
+  { "format", "table", choices = pmc.formats "screen", value = "F", help = "list format" },
   { "json", false, help = "the same as --format json" },
   { "word", {}, type = "string", argument = true, many = true, help = "words to search for" },
   experiment = false,

@@ -47,7 +47,7 @@ local opt = pmc.options {
     help = "with --against: what surrounds simulated runs, e.g. random=fixed" },
   { "store", value = "FILE", help = "with --against: store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
-  { "format", choices = { "text", "json", "markdown", "junit" }, value = "F", help = "output format" },
+  { "format", choices = pmc.formats "gate", value = "F", help = "output format" },
   { "output", short = "o", value = "FILE", help = "write to FILE; its extension may select the format" },
   { "quiet", false, short = "q", help = "print nothing if all limits hold" },
   { "words", argument = true, many = true, value = "FILE", help = "stored results, or the new command" },

@@ -32,7 +32,7 @@ local opt = pmc.options(pmc.targets.options {
   { "count", type = "integer", value = "N", help = "stop after N lines" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },
   { "rates", false, short = "r", help = "show counts per second" },
-  { "format", "table", choices = { "table", "csv", "json" }, value = "F", help = "line format" },
+  { "format", "table", choices = pmc.formats "monitor", value = "F", help = "line format" },
   { "separator", short = "x", value = "SEP", help = "CSV with this field separator" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write to FILE (- is standard output)" },

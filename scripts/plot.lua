@@ -48,7 +48,7 @@ local opt = pmc.options {
   { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },
   { "name", short = "n", value = "EVENT", help = "event or metric (default: the primary one)" },
   { "output", short = "o", value = "FILE", help = "write the picture to FILE: .svg, .png or .txt" },
-  { "format", choices = { "text", "svg", "png" }, value = "F",
+  { "format", choices = pmc.formats "plot", value = "F",
     help = "picture format, whatever FILE is called" },
   { "only", old = "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },

@@ -55,7 +55,7 @@ local opt = read_options {
   { "histogram", value = "EVENT", help = "show a histogram of the calls' EVENT (or duration)" },
   { "timeout", value = "T", help = "kill the command after this long, e.g. 10s" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
-  { "format", "table", choices = { "table", "json" }, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats "regions", value = "F", help = "report format" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "command", rest = true, help = "command to run, and its arguments" },

@@ -34,10 +34,8 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
-
 local opt = pmc.options {
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },

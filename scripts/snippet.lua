@@ -24,8 +24,6 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
-
 local opt = pmc.options {
   { "c", false, short = "c", help = "the snippet is C, not assembly" },
   { "init", value = "CODE", help = "code before the loop; declares the variables, e.g. 'int x = 1'" },
@@ -38,7 +36,7 @@ local opt = pmc.options {
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "quiet", false, help = "show no progress" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "code", argument = true, many = true, help = "the snippet" },
   experiment = false,
 }

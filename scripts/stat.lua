@@ -23,8 +23,6 @@ local pmc = require "pmclua"
 
 local STATUS = { failed = 125, not_executable = 126 }
 
-local FORMATS = { "table", "json", "csv", "markdown", "html" }
-
 local function fail(problem) pmc.fail(problem, "command") end
 
 -- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
@@ -51,7 +49,7 @@ local opt = read_options(pmc.targets.options {
     help = "what surrounds simulated runs, e.g. random=fixed" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "separator", short = "x", value = "SEP", help = "CSV with this field separator" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },

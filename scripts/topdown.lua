@@ -24,7 +24,6 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "html" }
 local USAGE = "usage: pmclua topdown -- COMMAND [ARGS], or pmclua topdown 'COMMAND A' 'COMMAND B'"
 local STATUS = { usage = 2, uncountable = 77 }
 
@@ -47,7 +46,7 @@ local opt = pmc.options(pmc.targets.options {
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "shell", false, help = "run the commands with /bin/sh" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats "topdown", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE" },
   { "plot", value = "FILE", help = "draw the bars of the tree: .svg, .png or .txt" },
   { "plan", false, help = "show rounds, nodes, passes and how many runs they take, then exit" },

@@ -37,8 +37,6 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "csv", "markdown", "html", "folded", "speedscope" }
-
 local opt = pmc.options(pmc.targets.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
@@ -54,7 +52,7 @@ local opt = pmc.options(pmc.targets.options {
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
   { "source", many = true, value = "FOLDER", help = "a folder of sources that a stored result names" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats "where", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "store", value = "FILE", help = "store every repetition with its profile in this file" },
   { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",

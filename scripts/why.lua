@@ -21,8 +21,6 @@
 
 local pmc = require "pmclua"
 
-local FORMATS = { "table", "json", "markdown", "html" }
-
 local opt = pmc.options {
   { "repetitions", type = "integer", short = "r", value = "N",
     help = "number of pairs (default: 30, or what fits)" },
@@ -37,7 +35,7 @@ local opt = pmc.options {
   { "shell", false, help = "run the commands with /bin/sh" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "store", value = "FILE", help = "store every repetition in this file" },
-  { "format", "table", choices = FORMATS, value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats "why", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE" },
   { "quiet", false, help = "show no progress" },
   { "what", argument = true, many = true, value = "A B",

@@ -18,7 +18,7 @@ local M = {}
 
 -- Building a declaration needs these, and they do nothing yet.
 local HARMLESS = { "command", "kernel", "call", "buffer", "snippet", "function", "self", "pid", "thread",
-  "cpus", "system", "cgroup", "targets", "events", "metrics", "stats", "version", "machine" }
+  "cpus", "system", "cgroup", "targets", "events", "metrics", "formats", "stats", "version", "machine" }
 
 local function stand_in(found)
   local function declare(declaration)

@@ -40,6 +40,7 @@ local PLACES = {
   results = {
     load       = { "pmclua.result.files", "load" },
     format     = { "pmclua.report", "add_format" },
+    formats    = { "pmclua.report", "formats" },
     plot       = { "pmclua.report.plot", "plot" },
     stored     = { "pmclua.result.stored" },
   },

@@ -274,7 +274,7 @@ describe("a monitor's stream", function()
   end)
 
   it("has formats that are named when another is asked for", function()
-    assert.matches("a stream has the formats table, csv and json, not 'xml'", message_of(function()
+    assert.matches("a stream has the formats table, json and csv, not 'xml'", message_of(function()
       on_self({ interval = "1ms" }):lines "xml"
     end))
   end)

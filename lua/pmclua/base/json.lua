@@ -27,6 +27,16 @@ function M.or_null(value)
   return value
 end
 
+--- Fields of a table by name, each JSON's null where there is none.
+---@param source table
+---@param names string[]
+---@return table
+function M.fields(source, names)
+  local fields = {}
+  for _, name in ipairs(names) do fields[name] = M.or_null(source[name]) end
+  return fields
+end
+
 local object_meta = { __jsontype = "object" }
 
 --- Marks `map` as an object, also where it is empty or has a field `n`.

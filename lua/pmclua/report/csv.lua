@@ -1,23 +1,13 @@
---- csv.lua: a result as comma-separated values: one line a repetition of each event and metric.
+--- csv.lua: the records of a report as comma-separated values.
 --
--- Invariant: one header and one shape of record, whatever was counted (RFC 4180). Numbers are locale-free
--- and exact; an absent one is an empty field with its status and reason. No field begins as a formula of a
--- spreadsheet, and none holds a control character.
+-- Invariant: one header and one shape of record (RFC 4180). Numbers are locale-free and exact; an absent one is an empty
+-- field. No field begins as a formula of a spreadsheet, and none holds a control character.
 
 local json = require "pmclua.base.json"
-local read_cell = require("pmclua.result.cell").read
-local lists = require "pmclua.base.lists"
 local pieces = require "pmclua.base.pieces"
 local text = require "pmclua.base.text"
 
 local M = {}
-
-local FIRST = "workload"
-local LAST = { "region", "thread", "cpu", "interval", "name", "unit", "pass", "repetition", "order", "value",
-  "status", "raw", "enabled_ns", "running_ns", "iterations", "why", "slope", "intercept", "r2" }
-local OF_RECORD = 13            -- of these, from pass on, are of one repetition
-
--- ---- fields ----------------------------------------------------------------------------------------------
 
 local function quoted(field, separator)
   field = text.safe(field)
@@ -45,143 +35,44 @@ function M.joined(values, count, separator)
   return table.concat(fields, separator)
 end
 
+---@class pmclua.CsvLines
+---@field pieces pmclua.Pieces
+---@field separator string
+---@field columns string[]
 local Lines = {}
 Lines.__index = Lines
 
---- Lines that are joined before they are put.
----@param put fun(piece: string)
----@param separator? string default ","
-function M.lines(put, separator)
-  return setmetatable({ pieces = pieces.new(put), separator = separator or "," }, Lines)
-end
-
---- Lines as one text.
----@param add fun(lines: table)
+--- Values as the beginning of a record, or a part of it.
+---@param values table
+---@param count integer
 ---@return string
-function M.text(add)
-  return pieces.joined(function(put)
-    local lines = M.lines(put)
-    add(lines)
-    lines:flush()
-  end)
-end
-
 function Lines:join(values, count) return M.joined(values, count, self.separator) end
 
+--- Ends a record.
+---@param line string the record, or what is missing of it
 function Lines:add(line)
   self.pieces:add(line)
   self.pieces:add("\n")
 end
 
-function Lines:flush() self.pieces:flush() end
+--- Adds a record.
+---@param values table by column, of which each may be absent
+function Lines:put(values) self:add(self:join(values, #self.columns)) end
 
--- ---- records ---------------------------------------------------------------------------------------------
+---@class pmclua.Records
+---@field columns string[] names of the fields
+---@field each fun(lines: pmclua.CsvLines) adds them all
 
---- The factors of a result and what their columns are called: one that is called as one of our own is factor_NAME.
----@param result pmclua.Result
----@param own string[] columns
----@return { name: string, title: string }[]
-function M.factors(result, own)
-  local is_own = lists.set(own)
-  return lists.map(result.header.factors, function(factor)
-    return { name = factor[1], title = is_own[factor[1]] and "factor_" .. factor[1] or factor[1] }
-  end)
-end
-
---- A level as a field.
----@param level any
----@return string|number
-function M.level(level) return type(level) == "boolean" and tostring(level) or level end
-
-local function columns_of(result)
-  local factors = M.factors(result, lists.joined { { FIRST }, LAST })
-  return lists.joined { { FIRST }, lists.column(factors, "title"), LAST }
-end
-
--- What all records of an event in a cell begin with, up to `unit`.
-local function start_of(lines, result, cell, summary)
-  local values = { cell.workload }
-  for _, factor in ipairs(result.header.factors) do
-    values[#values + 1] = M.level(cell.levels[factor[1]])
-  end
-  local at = 1 + #result.header.factors
-  values[at + 1], values[at + 2] = cell.region, cell.thread
-  values[at + 3], values[at + 4] = cell.cpu, cell.interval
-  values[at + 5], values[at + 6] = summary.name, summary.unit
-  return lines:join(values, at + 6)
-end
-
-local function pass_of(cell, block)
-  for pass, one in pairs(cell.columns.passes) do
-    if one == block then return pass end
-  end
-end
-
--- What all records of a cell's event end with: no reason, and the line that was fitted.
-local function end_of(lines, fit)
-  return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
-end
-
--- A number, empty where it is absent, and what separates it from the next field.
-local function add_number(out, value, separator)
-  if value then out:number(value) end
-  out:add(separator)
-end
-
--- What one repetition has, from its number to its iterations: there are millions.
-local function add_record(out, separator, block, i, value, status, raw, times)
-  add_number(out, block.index[i], separator)
-  add_number(out, block.order[i], separator)
-  add_number(out, value, separator)
-  out:add(status)
-  out:add(separator)
-  add_number(out, raw, separator)
-  add_number(out, times and times[1], separator)
-  add_number(out, times and times[2], separator)
-  out:number(block.iterations[i])
-end
-
-local function add_records(lines, start, cell, found, event, summary)
-  local block, k = found.block, 1
-  local counts = event and block.counts[event.index] or {}
-  local partial = event and block.partial[event.index] or {}
-  local separator, out = lines.separator, lines.pieces
-  local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
-  for i = 1, block.n do
-    local value, status = nil, event and "not-counted" or "absent"
-    if block.incomplete and block.incomplete[i] then status = "incomplete" end
-    if found.rows[k] == i then
-      value, status = found.raw and found.raw[k] or found.list[k], found.statuses[k] or "counted"
-      k = k + 1
-    end
-    out:add(head)
-    add_record(out, separator, block, i, value, status, value ~= nil and counts[i], partial[i])
-    lines:add(tail)
-  end
-end
-
-local function add_summary(lines, result, cell, name)
-  local summary, event = cell:summary(name), result.event_by_field[name]
-  local start = start_of(lines, result, cell, summary)
-  if summary.n == 0 then
-    lines:add(start .. lines.separator .. lines:join({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
-    return
-  end
-  add_records(lines, start, cell, read_cell(cell, name), event, summary)
-end
-
---- Writes the result as CSV, in pieces.
----@param result pmclua.Result
+--- Writes records, in pieces.
+---@param records pmclua.Records
 ---@param put fun(piece: string)
----@param options? { separator?: string } default ","
-function M.write(result, put, options)
-  local columns, lines = columns_of(result), M.lines(put, options and options.separator)
-  lines:add(lines:join(columns, #columns))
-  local counted = lists.joined { result.events, result.metrics, result.per_metrics }
-  for cell in result:cells(true) do
-    for _, item in ipairs(counted) do add_summary(lines, result, cell, item.field or item.name) end
-  end
-  lines:flush()
+---@param options { separator?: string } default ","
+function M.write(records, put, options)
+  local lines = setmetatable({ pieces = pieces.new(put), separator = options.separator or ",",
+    columns = records.columns }, Lines)
+  lines:put(records.columns)
+  records.each(lines)
+  lines.pieces:flush()
 end
 
 return M

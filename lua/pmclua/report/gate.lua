@@ -1,5 +1,8 @@
---- gate.lua (report): what limits conclude, in words: a line each where something is to be said.
+--- gate.lua (report): what limits conclude: in words, a line each where something is to be said; as a table; as facts.
+--
+-- Invariant: a row's state is never better in one form than in another.
 
+local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local terminal = require "pmclua.host.terminal"
@@ -125,17 +128,19 @@ end
 
 local function lacks_values(row) return (row.missing or 0) > 0 end
 
+local NO_CELL = "there is no cell to check"
+
 -- How many hold, where all do, or where some are undecided.
 local function held_line(rows, held, is_all, is_undecided)
-  if #rows == 0 then return "there is no cell to check" end
+  if #rows == 0 then return NO_CELL end
   if is_all then return held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
   return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
 --- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.
 ---@param gate pmclua.Gate
----@return string without a newline at its end
-function M.render(gate)
+---@return string
+function M.words(gate)
   local rows = gate.results
   local passed, undecided = of_state(rows, "pass"), of_state(rows, "undecided")
   local uncountable = of_state(rows, "uncountable")
@@ -145,31 +150,72 @@ function M.render(gate)
   lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
     lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
     { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
-  return terminal.spelled("gate: " .. table.concat(lines, "\ngate: "))
+  return terminal.spelled("gate: " .. table.concat(lines, "\ngate: ")) .. "\n"
 end
 
-local FORMATS = { "text", "json", "markdown", "junit" }
-local ENDINGS = { json = "json", md = "markdown", xml = "junit" }
-
---- Names of the formats of a gate.
----@return string[]
-function M.formats() return { unpack(FORMATS) } end
+local ENDINGS = { json = "json", md = "markdown", html = "html", xml = "junit" }
 
 --- The format that a file's name asks for.
 ---@param path string
 ---@return string
 function M.format_of(path) return ENDINGS[path:match "%.(%w+)$" or ""] or "text" end
 
---- A gate in one of its formats.
+-- ---- a table ---------------------------------------------------------------------------------------------
+
+local MARKS = { pass = "holds", fail = "fails", undecided = "undecided", uncountable = "not checked" }
+local TONES = { fail = "bad", uncountable = "warn" }
+
+-- The state stands in a column of its own.
+local function without_state(row) return (M.said(row):gsub("^%a[%a ]-: ", "")) end
+
+--- The limits as a table.
 ---@param gate pmclua.Gate
----@param format? string default "text"
----@return string ending in a newline
-function M.report(gate, format)
-  if not format or format == "text" then return M.render(gate) .. "\n" end
-  local export = require "pmclua.report.gate_export"
-  local render = export[format]
-  if render then return render(gate) end
-  require("pmclua.base.problem").no_format("a gate has no format '%s'", format, FORMATS)
+---@return pmclua.Report
+function M.blocks(gate)
+  local rows = lists.map(gate.results, function(row)
+    return { text.safe(row.text), text.safe(row.cell), MARKS[row.state], without_state(row),
+      tones = { [3] = TONES[row.state] }, strong = TONES[row.state] and 3 }
+  end)
+  local columns = { { name = "limit" }, { name = "cell" }, { name = "" }, { name = "what was seen" } }
+  return { result = gate.result, notes = { #rows == 0 and NO_CELL or nil },
+    blocks = { { title = {}, columns = columns, rows = rows, notes = {} } } }
+end
+
+-- ---- facts -----------------------------------------------------------------------------------------------
+
+local FORMAT = 1                -- of the facts; changes with the meaning of any key
+
+local ORDER = { "format", "state", "experiment", "started", "notes", "host", "baselines", "limits",
+  "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
+  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "path",
+  "hostname", "cpu", "microcode", "os_kernel" }
+
+local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high",
+  "detectable", "runs", "spread", "jitter", "needed", "repetitions", "missing", "reason" }
+
+local function row_entry(row)
+  local out = json.fields(row, FIELDS)
+  out.limit, out.assumed_spread = row.text, row.is_assumed == true
+  return out
+end
+
+local HOST = { "hostname", "cpu", "microcode", "os_kernel" }
+
+-- Which run it was: of the one that was checked, and of each baseline.
+local function run_entry(result)
+  local header = result.header
+  return { path = json.or_null(result.path), started = json.or_null(header.started),
+    host = json.fields(header.host or {}, HOST), notes = json.object(lists.copy(header.notes or {})) }
+end
+
+--- The facts of a gate.
+---@param gate pmclua.Gate
+---@return pmclua.ReportFacts
+function M.facts(gate)
+  local out = run_entry(gate.result)
+  out.format, out.state, out.experiment = FORMAT, gate.state, json.or_null(gate.result.header.name)
+  out.baselines, out.limits = lists.map(gate.baselines, run_entry), lists.map(gate.results, row_entry)
+  return { order = ORDER, value = out }
 end
 
 return M

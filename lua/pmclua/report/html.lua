@@ -1,5 +1,5 @@
---- html.lua: a result as one HTML file: verdicts first, then tables, plots, warnings, the plan, the host
--- and how each number was obtained.
+--- html.lua: a report as one HTML file: the sentence or the verdicts first, then tables, plots, notes; of a result the
+-- plan, the host and how each number was obtained.
 --
 -- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
 -- outside is escaped here, once, whatever it holds.
@@ -10,7 +10,6 @@ local text = require "pmclua.base.text"
 local json = require "pmclua.base.json"
 local markup = require "pmclua.report.markup"
 local escape, indented = markup.xml, markup.indented
-local tables = require "pmclua.report.tables"
 local VERDICT_TONES = require("pmclua.report.rows").VERDICT_TONES
 local words = require "pmclua.report.words"
 local style = require "pmclua.report.style"
@@ -19,16 +18,13 @@ local M = {}
 
 local POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
---- An element.
----@param name string
----@param content string HTML
----@param attributes? string 'class="notes"'
----@return string
-function M.element(name, content, attributes)
+-- Rows that a page has room for, where a terminal shows fewer.
+M.ROWS = 500
+
+-- attributes: 'class="notes"'; nil: none.
+local function element(name, content, attributes)
   return ("<%s%s>%s</%s>"):format(name, attributes and " " .. attributes or "", content, name)
 end
-
-local element = M.element
 
 local function joined(list, make) return table.concat(lists.map(list, make), "\n") end
 
@@ -37,10 +33,8 @@ local function section(id, title, content)
   return element("section", element("h2", escape(title)) .. content, ('id="%s"'):format(id))
 end
 
---- Notes as a list; "" where there are none.
----@param notes string[]
----@return string
-function M.notes(notes)
+-- Notes as a list; "" where there are none.
+local function notes_list(notes)
   local items = lists.map(notes, function(note) return element("li", escape(note)) end)
   return #items > 0 and element("ul", table.concat(items), 'class="notes"') or ""
 end
@@ -87,20 +81,15 @@ end
 
 -- ---- tables --------------------------------------------------------------------------------------------
 
---- The class attribute of a cell; nil: it has no class.
----@param column pmclua.GridColumn
----@param tone? string
----@return string?
-function M.class_of(column, tone)
+-- The class attribute of a cell; nil: it has no class.
+local function class_of(column, tone)
   local classes = { (column.align or "left") ~= "left" and "number" or nil }
   if column.name == "shape" then classes[#classes + 1] = "shape" end
   classes[#classes + 1] = tone
   return #classes > 0 and ('class="%s"'):format(table.concat(classes, " ")) or nil
 end
 
-local class_of = M.class_of
-
-local function row_of(shown, row)
+local function row_of(shown, row, row_style)
   local cells = {}
   for k, column in ipairs(shown.columns) do
     if not (row.span and k > row.span) then
@@ -108,36 +97,36 @@ local function row_of(shown, row)
       if row.span == k then
         attributes = ('%scolspan="%d"'):format(attributes and attributes .. " " or "", #shown.columns - k + 1)
       end
-      cells[#cells + 1] = element("td", indented(escape(row[k] or "")), attributes)
+      local content = indented(escape(row[k] or ""))
+      cells[#cells + 1] = element("td", row.strong == k and element("strong", content) or content, attributes)
     end
   end
-  return element("tr", table.concat(cells))
+  return element("tr", table.concat(cells), row_style and ('style="%s"'):format(row_style))
 end
 
---- A table as an element.
----@param shown pmclua.ReportTable
----@return string
-function M.table(shown)
+local function table_of(shown)
+  local sorted = shown.sort and require("pmclua.report.sorted")
   local head = lists.map(shown.columns, function(column)
     local class = class_of(column)
     return element("th", escape(column.name), 'scope="col"' .. (class and " " .. class or ""))
   end)
-  local rows = joined(shown.rows, function(row) return row_of(shown, row) end)
-  return element("figure", element("figcaption", escape(table.concat(shown.title, " · ")))
-    .. element("table", element("thead", element("tr", table.concat(head))) .. element("tbody", rows)))
-    .. M.notes(shown.notes)
+  local styles, rows = sorted and sorted.styles(shown) or {}, {}
+  for i, row in ipairs(shown.rows) do rows[i] = row_of(shown, row, styles[i]) end
+  return (sorted and sorted.buttons(shown) or "") .. element("table", element("thead", element("tr",
+    table.concat(head))) .. element("tbody", table.concat(rows, "\n")), sorted and 'class="ledger"')
 end
 
---- A page of its own.
----@param title string
----@param body string
----@param more_style? string
----@return string
-function M.page(title, body, more_style)
+-- A block as an element.
+local function block(shown)
+  local title = #shown.title > 0 and element("figcaption", escape(table.concat(shown.title, " · "))) or ""
+  return element("figure", title .. (#shown.columns > 0 and table_of(shown) or "")) .. notes_list(shown.notes)
+end
+
+local function page(title, body, more_style)
   return table.concat({ "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
     ('<meta http-equiv="Content-Security-Policy" content="%s">'):format(POLICY),
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    element("title", escape(title)), element("style", style .. (more_style or "")), "</head>", "<body>", body,
+    element("title", escape(title)), element("style", style .. more_style), "</head>", "<body>", body,
     "</body>", "</html>", "" }, "\n")
 end
 
@@ -149,9 +138,12 @@ local function figure(plot)
 end
 
 -- What gnuplot draws of the result where it is installed; else why plots that the page could have are missing.
-local function plots(result, options)
-  local drawn = options and options.plots or require("pmclua.report.plot").for_page(result)
-  local why = #drawn == 0 and require("pmclua.report.plot").missing_for_page(result)
+local function plots(report, options)
+  local drawn = options.plots or report.plots
+  if type(drawn) == "function" then drawn = drawn() end
+  if not drawn and not report.result then return "" end
+  drawn = drawn or require("pmclua.report.plot").for_page(report.result)
+  local why = #drawn == 0 and report.result and require("pmclua.report.plot").missing_for_page(report.result)
   return why and element("p", escape(why), 'class="notes"') or joined(drawn, figure)
 end
 
@@ -250,37 +242,42 @@ local function background(result)
     .. section("obtained", "How each number was obtained", how_obtained(result))
 end
 
--- A page: what stands first, the tables under a title, plots, notes under a title, the background.
-local function page(result, report, options, first, titles)
-  local title = options.title or words.title(result)
-  return M.page(title, table.concat({ element("h1", escape(title)), first,
-    section("tables", titles.tables, joined(report.tables, M.table)),
-    section("plots", "Plots", plots(result, options)),
-    section("notes", titles.notes, M.notes(report.notes)), background(result) }, "\n"))
+-- What is said first: the sentence, or the verdicts of a result.
+local function conclusion(report)
+  if report.sentence then return element("p", escape(report.sentence), 'class="sentence"') end
+  return report.result and section("verdicts", "Verdicts", verdicts(report.result)) or ""
 end
 
---- A report about a result as an HTML page: a sentence, the report's tables, plots of the result, and how it came
---- about.
----@param result pmclua.Result
+-- What there is to unfold.
+local function details(report)
+  return joined(report.details and report.details() or {}, function(detail)
+    return element("details", element("summary", escape(detail.title)) .. joined(detail.blocks, block))
+  end)
+end
+
+local function more_style(report)
+  local shown = lists.find(report.blocks, function(one) return one.sort end)
+  return shown and require("pmclua.report.sorted").style(shown) or ""
+end
+
+local function body(report, title, options)
+  local noted = section("notes", "Notes and warnings", notes_list(report.notes))
+  local shown = section("tables", "Tables", joined(report.blocks, block))
+  local drawn = section("plots", "Plots", plots(report, options))
+  -- Below a long table nobody would look for notes.
+  local parts = report.details and { noted, shown, drawn } or { shown, drawn, noted }
+  return table.concat({ element("h1", escape(title)), conclusion(report), unpack(parts) }, "\n") .. "\n"
+    .. section("details", "Source and instructions", details(report))
+    .. (report.result and background(report.result) or "")
+end
+
+--- Writes a report as an HTML page.
 ---@param report pmclua.Report
----@param sentence string
----@param options { title: string, plots?: { title: string, svg: string }[] }
----@return string
-function M.about(result, report, sentence, options)
-  return page(result, report, options, element("p", escape(sentence), 'class="sentence"'),
-    { tables = "Ledgers", notes = "Notes" })
-end
-
---- The result as an HTML page.
----@param result pmclua.Result
----@param _ table what the terminal can show: of no concern here
----@param options? { plots?: { title: string, svg: string }[], report?: pmclua.Report } plots: instead of those that
----  gnuplot draws; report: to show instead of the result's own
----@return string
-function M.render(result, _, options)
-  options = options or {}
-  return page(result, options.report or tables.of(result), options,
-    section("verdicts", "Verdicts", verdicts(result)), { tables = "Tables", notes = "Notes and warnings" })
+---@param put fun(piece: string)
+---@param options { plots?: { title: string, svg: string }[] } plots: instead of the report's
+function M.write(report, put, options)
+  local title = report.title or words.title(report.result)
+  put(page(title, body(report, title, options), more_style(report)))
 end
 
 return M

@@ -1,61 +1,115 @@
---- report/: results as text, one renderer a format. The only place that says what a result looks like.
+--- report/: what a result, a code ledger, a tree, the calls of regions, a gate look like.
+--
+-- A report is made once from its object, in forms: `blocks` (tables, texts and notes for people), `facts` (one value,
+-- for JSON), `records` (lines of fields, for CSV). A format renders one form, whoever made it.
+--
+-- Invariant: a format is one file and its row in FORMATS; a kind of report is its modules and its row in KINDS. This is
+-- the only list of formats: scripts, help and completion have it from here.
 
 local lists = require "pmclua.base.lists"
-local terminal = require "pmclua.host.terminal"
 
 local M = {}
 
--- Format to module, in the order of help texts.
-local FORMATS = { "table", "json", "csv", "markdown", "html", "hyperfine", "benchmark" }
+-- Name, and the forms that it can render, in the order of help texts. The module of that name has
+-- write(form, put, options). `screen`, `lines` and `picture` are written by those who make them.
+local FORMATS = {
+  { "text", "words", "picture" },
+  { "table", "blocks", "screen", "lines" },
+  { "json", "facts", "lines" },
+  { "csv", "records", "lines" },
+  { "markdown", "blocks" },
+  { "html", "blocks" },
+  { "hyperfine", "times" },
+  { "benchmark", "times" },
+  { "folded", "stacks" },
+  { "speedscope", "stacks" },
+  { "junit", "checks" },
+  { "svg", "picture" },
+  { "png", "picture" },
+}
 
-local own = {}                  -- formats of scripts: name to a renderer
+-- By kind of report, which module makes a form of it, in a function called as the form; true: a format takes the
+-- object itself. `who`: in messages.
+local KINDS = {
+  result = { blocks = "tables", facts = "facts", records = "records", times = true },
+  comparison = { blocks = "compared", who = "a comparison" },
+  where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
+  topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },
+  why = { blocks = "why", facts = "why" },
+  regions = { blocks = "regions", facts = "regions_data", records = "regions_data",
+    who = "a report of regions" },
+  gate = { words = "gate", blocks = "gate", facts = "gate", checks = true, who = "a gate" },
+  monitor = { lines = true },
+  screen = { screen = true, facts = true },
+  plot = { picture = true },
+}
 
---- Adds a format of a script's own.
+local own = {}                  -- formats of scripts: name to a function as `write` of a format
+
+-- The form that a format renders of a kind; nil: none.
+local function form_of(format, kind)
+  return lists.find({ unpack(format, 2) }, function(form) return KINDS[kind][form] end)
+end
+
+-- The same of a format's name.
+local function form_named(name, kind)
+  local format = lists.find(FORMATS, function(row) return row[1] == name end)
+  return format and form_of(format, kind)
+end
+
+--- Names of the formats of a kind of report.
+---@param kind? string "result" by default; "where", "topdown", "why", "regions", "gate", "monitor", "screen", "plot"
+---@return string[]
+function M.formats(kind)
+  kind = kind or "result"
+  if not KINDS[kind] then
+    require("pmclua.base.problem").misuse(("there is no kind of report '%s'"):format(kind), 2)
+  end
+  local names = lists.map(FORMATS, function(format) return form_of(format, kind) and format[1] end)
+  return kind == "result" and lists.joined { names, lists.keys(own) } or names
+end
+
+--- Adds a format of a script's own for results.
 ---@param name string
 ---@param write fun(result: pmclua.Result, put: fun(piece: string), options: table)
 function M.add_format(name, write)
   local problem = not name:find "^%l[%w_-]*$" and "a name is a word in lower case, not '%s'"
-    or lists.contains(FORMATS, name) and "there is a format '%s' already"
+    or form_named(name, "result") and "there is a format '%s' already"
   if problem then require("pmclua.base.problem").misuse("pmc.format: " .. problem:format(name), 2) end
-  own[name] = { write = function(result, put, options) write(result, put, options or {}) end }
+  own[name] = write
 end
 
---- Names of the formats.
----@return string[]
-function M.formats() return lists.joined { FORMATS, lists.keys(own) } end
-
-local function renderer(format)
-  if own[format] then return own[format] end
-  if lists.set(FORMATS)[format] then return require("pmclua.report." .. format) end
-  require("pmclua.base.problem").no_format("there is no format '%s'", format, M.formats())
+local function refuse(kind, format)
+  local who = KINDS[kind].who
+  local said = who and who .. " has no format '%s'" or "there is no format '%s'"
+  require("pmclua.base.problem").no_format(said, format, M.formats(kind))
 end
 
---- Writes a result in pieces, so that a million repetitions need not be one text. Machine formats depend
---- neither on the terminal nor on the locale.
----@param result pmclua.Result
+--- Writes a report in pieces, so that a million repetitions need not be one text. Machine formats depend neither on
+--- the terminal nor on the locale.
+---@param object any what the report is of
 ---@param put fun(piece: string) the last ends in a newline
 ---@param options? pmclua.ReportOptions
-function M.write(result, put, options)
-  local module = renderer(options and options.format or "table")
-  if module.write then return module.write(result, put, options) end
-  put(module.render(result, terminal.resolve(options), options))
+---@param kind? string "result" by default
+function M.write(object, put, options, kind)
+  kind, options = kind or "result", options or {}
+  local name = options.format or M.formats(kind)[1]
+  local form = form_named(name, kind)
+  if not form and kind == "result" and own[name] then return own[name](object, put, options) end
+  if not form then return refuse(kind, name) end
+  local maker, writer = KINDS[kind][form], require("pmclua.report." .. name)
+  local made = maker == true and object
+    or require("pmclua.report." .. maker)[form](object, options, writer.ROWS)
+  writer.write(made, put, options)
 end
 
---- A result as text.
----@param result pmclua.Result
+--- A report as text.
+---@param object any
 ---@param options? pmclua.ReportOptions
+---@param kind? string "result" by default
 ---@return string text ending in a newline
-function M.render(result, options)
-  return require("pmclua.base.pieces").joined(function(put) M.write(result, put, options) end)
-end
-
---- A comparison as tables.
----@param result pmclua.Result
----@param comparison pmclua.Comparison
----@param options? pmclua.ReportOptions
----@return string
-function M.render_comparison(result, comparison, options)
-  return require("pmclua.report.table").render_comparison(result, comparison, terminal.resolve(options))
+function M.render(object, options, kind)
+  return require("pmclua.base.pieces").joined(function(put) M.write(object, put, options, kind) end)
 end
 
 return M

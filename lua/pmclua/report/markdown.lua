@@ -1,10 +1,9 @@
---- markdown.lua: a result as Markdown tables, for issues and pull requests.
+--- markdown.lua: a report as Markdown, for issues and pull requests.
 --
 -- Invariant: names and reasons are text: what Markdown or HTML would act upon in them is escaped.
 
 local lists = require "pmclua.base.lists"
 local markup = require "pmclua.report.markup"
-local tables = require "pmclua.report.tables"
 
 local escape = markup.markdown
 
@@ -21,7 +20,8 @@ local function add_table(lines, shown)
     local cells = {}
     for k in ipairs(shown.columns) do
       local beyond = row.span and k > row.span
-      cells[k] = beyond and "" or markup.indented(escape(row[k] or ""))
+      local shown_text = beyond and "" or markup.indented(escape(row[k] or ""))
+      cells[k] = row.strong == k and "**" .. shown_text .. "**" or shown_text
     end
     lines[#lines + 1] = row_line(cells)
   end
@@ -33,23 +33,28 @@ local function add_notes(lines, notes)
   for _, note in ipairs(notes) do lines[#lines + 1] = "- " .. escape(note) end
 end
 
---- The result as Markdown.
----@param result pmclua.Result
----@param _ table what the terminal can show: of no concern here
----@param options? { report?: pmclua.Report } report: to show instead of the result's own
----@return string
-function M.render(result, _, options)
-  local report, lines = options and options.report or tables.of(result), {}
-  if report.question then lines[1] = "## " .. escape(report.question) end
-  for _, shown in ipairs(report.tables) do
+local function add_block(lines, shown)
+  if #shown.title > 0 then
     if #lines > 0 then lines[#lines + 1] = "" end
     lines[#lines + 1] = "**" .. escape(table.concat(shown.title, " · ")) .. "**"
-    lines[#lines + 1] = ""
-    add_table(lines, shown)
-    add_notes(lines, shown.notes)
   end
+  if #shown.columns > 0 then
+    if #lines > 0 then lines[#lines + 1] = "" end
+    add_table(lines, shown)
+  end
+  add_notes(lines, shown.notes)
+end
+
+--- Writes a report as Markdown.
+---@param report pmclua.Report
+---@param put fun(piece: string)
+function M.write(report, put)
+  local lines = {}
+  if report.sentence then lines[1] = "**" .. escape(report.sentence) .. "**" end
+  if report.question then lines[#lines + 1] = "## " .. escape(report.question) end
+  for _, shown in ipairs(report.blocks) do add_block(lines, shown) end
   add_notes(lines, report.notes)
-  return table.concat(lines, "\n") .. "\n"
+  put(table.concat(lines, "\n") .. "\n")
 end
 
 return M

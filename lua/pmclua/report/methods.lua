@@ -4,7 +4,14 @@
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
 local CodeResult, Topdown, TopdownPlan, Why = {}, {}, {}, {}
 
-function Result:report(options) return require("pmclua.report").render(self, options) end
+-- A method that gives a report of a kind as text.
+local function reporter(kind)
+  return function(self, options) return require("pmclua.report").render(self, options, kind) end
+end
+
+Result.report, Comparison.report, Gate.report = reporter "result", reporter "comparison", reporter "gate"
+RegionResult.report, CodeResult.report = reporter "regions", reporter "where"
+Topdown.report, Why.report = reporter "topdown", reporter "why"
 
 function Result:write(file, options)
   local ok, why = true, nil
@@ -20,25 +27,14 @@ function Result:plot(options) return require("pmclua.report.plot").new(self, opt
 function Result:why(options) return require("pmclua.why").of(self, options) end
 function Result:how() return require("pmclua.report.provenance").render(self.header) end
 
-function Comparison:report(options)
-  return require("pmclua.report").render_comparison(self.result, self, options)
-end
-
-function Gate:summary() return require("pmclua.report.gate").render(self) end
-
-function Gate:report(options)
-  return require("pmclua.report.gate").report(self, options and options.format)
-end
+function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
 function Gate:write(path, format)
   format = format or path and require("pmclua.report.gate").format_of(path)
   require("pmclua.host.output").write(self:report { format = format }, path)
 end
 
-function RegionResult:report(options) return require("pmclua.report.regions").render(self, options) end
-function RegionResult:calls_csv() return require("pmclua.report.regions_data").calls(self) end
-
-function CodeResult:report(options) return require("pmclua.report.where").render(self, options) end
+function RegionResult:calls_csv() return self:report { format = "csv" } end
 
 function CodeResult:write(path, options)
   require("pmclua.host.output").write(self:report(options), path)
@@ -46,12 +42,6 @@ end
 
 function Monitor:lines(format, options)
   return require("pmclua.report.stream").lines(self, format or "table", options or {})
-end
-
-local TREE = { "table", "json", "csv", "markdown", "html" }
-
-function Topdown:report(options)
-  return require("pmclua.report.topdown").render(self, options or {}, TREE)
 end
 
 function Topdown:plot(options)
@@ -66,8 +56,6 @@ end
 function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, require("pmclua.experiment").planned(self))
 end
-
-function Why:report(options) return require("pmclua.report.why").render(self, options) end
 
 return { result = Result, comparison = Comparison, gate = Gate, regions = RegionResult, monitor = Monitor,
   experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why }

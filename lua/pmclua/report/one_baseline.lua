@@ -82,7 +82,7 @@ end
 --- One table of pairs that share their baseline.
 ---@param result pmclua.Result
 ---@param comparison pmclua.Comparison
----@return pmclua.ReportTable
+---@return pmclua.ReportBlock
 function M.table(result, comparison)
   local compared, list = comparison.pairs, {}
   local its_quantities = quantities(compared)

@@ -1,11 +1,9 @@
---- regions.lua: the calls of regions as text for people.
+--- regions.lua (report): the calls of regions as blocks for people.
 --
 -- Invariant: what was left out of a number is said beside it: calls that were not counted, records that
 -- were lost, threads that were not followed.
 
 local bins = require "pmclua.report.bins"
-local data = require "pmclua.report.regions_data"
-local grid = require "pmclua.report.grid"
 local histogram = require "pmclua.report.regions_histogram"
 local lists = require "pmclua.base.lists"
 local region_calls = require "pmclua.result.calls"
@@ -248,7 +246,8 @@ end
 
 local MOST_THREADS = 20
 
-local function thread_grid(result, region)
+-- Below the region's own table.
+local function thread_block(result, region)
   local list = lists.copy(region.threads)
   table.sort(list, function(a, b)
     if a.calls ~= b.calls then return a.calls > b.calls end
@@ -265,70 +264,49 @@ local function thread_grid(result, region)
       text.count(tonumber(thread.calls)) },
       lists.map(abouts, function(about) return shown(region:of_thread(thread, about.field), about) end))
   end)
-  return { columns = columns, rows = rows }, #list - #rows
-end
-
--- ---- text ----------------------------------------------------------------------------------------------
-
-local function put_notes(lines, notes, width)
-  for _, note in ipairs(notes) do lists.append(lines, text.hang({ note }, width)) end
-end
-
-local function put_region(lines, result, region, terminal)
-  local width = terminal.width
-  if not region.calls then
-    lines[#lines + 1] = text.safe(region.name) .. " · calls not counted"
-    put_notes(lines, { region.unseen }, width)
-    return
+  if #list > #rows then
+    rows[#rows + 1] = { "", ("and %s more"):format(text.count(#list - #rows)), span = 2, tone = "dim" }
   end
+  return { title = {}, columns = columns, rows = rows, notes = {}, follows = true, indent = 2 }
+end
+
+-- ---- blocks --------------------------------------------------------------------------------------------
+
+local function calls_words(region)
+  if not region.calls then return "calls not counted" end
   local calls = text.plural(tonumber(region.calls), "call")
-  if #region.threads > 1 then calls = calls .. " by " .. text.plural(#region.threads, "thread") end
-  lines[#lines + 1] = ("%s · %s"):format(text.safe(region.name), calls)
-  if region.calls ~= 0 then
-    lists.append(lines, grid.lines({ columns = COLUMNS, rows = rows_of(result, region) }, width))
+  return #region.threads > 1 and calls .. " by " .. text.plural(#region.threads, "thread") or calls
+end
+
+local function region_blocks(result, region, options)
+  local title = { text.safe(region.name), calls_words(region) }
+  local first = { title = title, columns = {}, rows = {}, notes = {} }
+  if not region.calls then
+    first.notes[1] = region.unseen
+    return { first }
+  end
+  if region.calls ~= 0 then first.columns, first.rows = COLUMNS, rows_of(result, region)
   elseif is_unused(region) then
-    lines[#lines + 1] = result.ran < 1 and "  not seen to be called" or "  never called"
+    first.notes[1] = result.ran < 1 and "not seen to be called" or "never called"
   end
-  if #region.threads > 1 then
-    local threads, more = thread_grid(result, region)
-    for _, line in ipairs(grid.lines(threads, width - 2)) do lines[#lines + 1] = "  " .. line end
-    if more > 0 then lines[#lines + 1] = ("  and %s more"):format(text.count(more)) end
+  local blocks = { first, #region.threads > 1 and thread_block(result, region) or nil }
+  lists.append(blocks[#blocks].notes, region_notes(result, region))
+  if options.histogram and region.calls ~= 0 then
+    local about = region_calls.named(result.events, options.histogram)
+    blocks[#blocks + 1] = histogram.block(region, about, options)
   end
-  put_notes(lines, region_notes(result, region), width)
-  if terminal.histogram and region.calls ~= 0 then
-    lists.append(lines, histogram.lines(region, region_calls.named(result.events, terminal.histogram), width))
-  end
+  return blocks
 end
 
-local function render_text(result, terminal)
-  local lines = {}
-  for _, region in ipairs(result) do
-    if #result == 1 or not is_unused(region) then
-      if #lines > 0 then lines[#lines + 1] = "" end
-      put_region(lines, result, region, terminal)
-    end
-  end
-  local notes = run_notes(result)
-  if #notes > 0 then lines[#lines + 1] = "" end
-  put_notes(lines, notes, terminal.width)
-  local joined = table.concat(lines, "\n") .. "\n"
-  return terminal.utf8 and joined or text.ascii(joined)
-end
-
---- The calls of regions as text.
+--- What is shown of the calls of regions. Of several, those without a call are in a note.
 ---@param result pmclua.RegionResult
----@param options? pmclua.ReportOptions format: "table" or "json"; histogram: an event whose calls are shown
----   in steps
----@return string
-function M.render(result, options)
-  local format = options and options.format or "table"
-  if format == "json" then return data.json(result) end
-  if format ~= "table" then
-    require("pmclua.base.problem").no_format("regions have no format '%s'", format, { "table", "json" })
-  end
-  local terminal = require("pmclua.host.terminal").resolve(options)
-  terminal.histogram = options and options.histogram
-  return render_text(result, terminal)
+---@param options pmclua.ReportOptions histogram: an event whose calls are shown in steps
+---@return pmclua.Report
+function M.blocks(result, options)
+  local regions = lists.where(result, function(region) return #result == 1 or not is_unused(region) end)
+  local blocks = lists.map(regions, function(region) return region_blocks(result, region, options) end)
+  return { title = "regions of " .. text.safe(result.command), notes = run_notes(result),
+    blocks = lists.joined(blocks) }
 end
 
 return M

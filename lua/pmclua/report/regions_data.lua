@@ -1,11 +1,11 @@
---- regions_data.lua: the calls of regions for programs: JSON, and CSV of single calls.
+--- regions_data.lua: the calls of regions for programs: facts, and single calls as records.
 
 local region_calls = require "pmclua.result.calls"
 local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- ---- JSON ----------------------------------------------------------------------------------------------
+-- ---- facts ---------------------------------------------------------------------------------------------
 
 local QUANTILES = { { "q1", 0.25 }, { "median", 0.5 }, { "q3", 0.75 }, { "p90", 0.9 }, { "p99", 0.99 },
   { "p999", 0.999 } }
@@ -37,10 +37,10 @@ local function json_region(result, region)
   return out
 end
 
---- All of a result as one line of JSON.
+--- All facts of a result.
 ---@param result pmclua.RegionResult
----@return string
-function M.json(result)
+---@return pmclua.ReportFacts
+function M.facts(result)
   local out = { kind = "regions", schema = 1, command = result.command, outcome = result.outcome,
     exit = result.exit, signal = result.signal, wall_ns = result.wall_ns, followed = result.path,
     samples = result.samples, lost = result.lost, observed = result.observed, ran = result.ran,
@@ -49,7 +49,7 @@ function M.json(result)
   local cost, spread = result:probing "cpu_time"
   if cost then out.probing = { cpu_time = cost, spread = spread } end
   out.probing_unknown = result.cost_unknown
-  return require("pmclua.base.json").encode(out) .. "\n"
+  return { value = out }
 end
 
 -- ---- calls one by one ----------------------------------------------------------------------------------
@@ -78,23 +78,22 @@ local function known_fields(result, names)
   return known
 end
 
---- The kept calls of the first pass as CSV, in the order of their ends.
+--- The kept calls of the first pass, in the order of their ends.
 ---@param result pmclua.RegionResult
----@return string
-function M.calls(result)
+---@return pmclua.Records
+function M.records(result)
   local run = result.runs[1]
   local names, columns = csv_columns(result, run)
   local known, calls = known_fields(result, names), run.regions.calls
-  return require("pmclua.report.csv").text(function(lines)
-    lines:add(lines:join(names, #names))
+  return { columns = names, each = function(lines)
     for i = 1, calls.count do
       local call = calls:at(i)
       local has = known[call.region]
       local fields = { result[call.region].name, call.tid, call.start_ns, has.level and call.level }
       for k, column in pairs(columns) do fields[k] = has[k] and calls:value(i, column) end
-      lines:add(lines:join(fields, #names))
+      lines:put(fields)
     end
-  end)
+  end }
 end
 
 return M

@@ -1,6 +1,5 @@
 --- regions_histogram.lua: the calls of a region by what they took of one event, as bars.
 
-local grid = require "pmclua.report.grid"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -38,23 +37,24 @@ local function bar(share, width)
   return ("█"):rep(math.floor(eighths / #PARTS)) .. PARTS[eighths % #PARTS + 1]
 end
 
---- The lines of a histogram.
+--- A histogram, below the region's table; nil where there is nothing to show.
 ---@param region pmclua.RegionCalls
 ---@param about pmclua.RegionName
----@param width integer columns
----@return string[]
-function M.lines(region, about, width)
+---@param options pmclua.ReportOptions
+---@return pmclua.ReportBlock?
+function M.block(region, about, options)
   local bars = region:histogram(about.field)
-  if #bars == 0 then return {} end
+  if #bars == 0 then return nil end
   local steps, most = M.steps(bars), 0
   for _, step in ipairs(steps) do most = math.max(most, step.count) end
   local rows, scale = {}, about.scale or 1
+  local width = math.max(10, require("pmclua.host.terminal").resolve(options).width - 40)
   for i, step in ipairs(steps) do
     rows[i] = { text.value(step.from * scale, about.unit), text.count(step.count),
-      bar(step.count / most, math.max(10, width - 40)) }
+      bar(step.count / most, width) }
   end
-  return grid.lines({ columns = { { name = about.title .. " from", align = "right" },
-    { name = "calls", align = "right" }, { name = "" } }, rows = rows }, width)
+  return { title = {}, rows = rows, notes = {}, follows = true, columns = {
+    { name = about.title .. " from", align = "right" }, { name = "calls", align = "right" }, { name = "" } } }
 end
 
 return M

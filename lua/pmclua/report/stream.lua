@@ -164,10 +164,6 @@ end
 
 local FORMATS = { table = table_lines, csv = csv_lines, json = json_lines }
 
---- The formats there are.
----@return string[]
-function M.formats() return { "table", "csv", "json" } end
-
 --- The lines of a monitor, until its end.
 ---@param monitor pmclua.Monitor
 ---@param format "table"|"csv"|"json"
@@ -178,7 +174,7 @@ function M.lines(monitor, format, options)
   local function put(line) pending[#pending + 1] = line end
   if not FORMATS[format] then
     require("pmclua.explain").misuse(("a stream has the formats %s, not '%s'"):format(
-      text.list(M.formats(), "and"), tostring(format)), 3)
+      text.list(require("pmclua.report").formats "monitor", "and"), tostring(format)), 3)
   end
   local add = FORMATS[format](monitor, options, put)
   return function()

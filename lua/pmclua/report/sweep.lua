@@ -198,7 +198,7 @@ end
 --- Tables for each quantity that was counted anywhere, the primary one first, and one of the others with the reasons.
 ---@param result pmclua.Result
 ---@param names string[]
----@return pmclua.ReportTable[]
+---@return pmclua.ReportBlock[]
 function M.tables(result, names)
   local shown, tables = result:list(), {}
   local swept = cells.swept(shown)

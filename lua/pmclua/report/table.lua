@@ -1,9 +1,9 @@
---- table.lua: a result as tables on a terminal.
+--- table.lua: a report as text on a terminal.
 
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local grid = require "pmclua.report.grid"
-local tables = require "pmclua.report.tables"
+local resolve = require("pmclua.host.terminal").resolve
 
 local M = {}
 
@@ -51,63 +51,57 @@ local function in_ascii(shown)
       end
     end
   end
-  return { title = ascii_list(shown.title), notes = ascii_list(shown.notes), columns = columns, rows = rows }
+  return { title = ascii_list(shown.title), notes = ascii_list(shown.notes), columns = columns, rows = rows,
+    indent = shown.indent }
 end
 
 local function cut_ascii(s, width)
   return #s <= width and s or s:sub(1, width - 2) .. ".."
 end
 
-local function put_table(lines, shown, terminal, paint)
+local function put_grid(lines, shown, terminal, paint)
+  local indent, cut = shown.indent or 0, not terminal.utf8 and cut_ascii or nil
+  for _, line in ipairs(grid.lines(shown, terminal.width - indent, { paint = paint, cut = cut })) do
+    lines[#lines + 1] = (" "):rep(indent) .. line
+  end
+end
+
+local function put_block(lines, shown, terminal, paint)
   if not terminal.utf8 then shown = in_ascii(shown) end
   local separator = terminal.utf8 and " · " or " - "
   lists.append(lines, lists.map(title_lines(shown.title, terminal.width, separator), function(line)
     return paint(line, "title")
   end))
-  local cut = not terminal.utf8 and cut_ascii or nil
-  lists.append(lines, grid.lines(shown, terminal.width, { paint = paint, cut = cut }))
+  if #shown.columns > 0 then put_grid(lines, shown, terminal, paint) end
   for _, note in ipairs(shown.notes) do lists.append(lines, text.hang({ note }, terminal.width)) end
 end
 
-local function put_notes(lines, notes, terminal)
-  if #notes > 0 and #lines > 0 then lines[#lines + 1] = "" end
-  for _, note in ipairs(terminal.utf8 and notes or ascii_list(notes)) do
-    lists.append(lines, text.hang({ note }, terminal.width))
+-- Texts below the blocks, after an empty line.
+local function put_texts(lines, texts, terminal, lay_out)
+  if #texts > 0 and #lines > 0 then lines[#lines + 1] = "" end
+  for _, said in ipairs(terminal.utf8 and texts or ascii_list(texts)) do
+    lists.append(lines, lay_out(said, terminal.width))
   end
 end
 
--- A report laid out for a terminal.
-local function lay_out(report, terminal)
-  local lines, paint = {}, painter(terminal.colour)
-  if report.question then
-    local question = terminal.utf8 and report.question or text.ascii(report.question)
-    lists.append(lines, text.wrap(question, terminal.width))
-    lines[#lines + 1] = ""
-  end
-  for i, shown in ipairs(report.tables) do
-    if i > 1 then lines[#lines + 1] = "" end
-    put_table(lines, shown, terminal, paint)
-  end
-  put_notes(lines, report.notes, terminal)
-  return table.concat(lines, "\n") .. "\n"
-end
+local function hung(note, width) return text.hang({ note }, width) end
 
---- The result as text for people.
----@param result pmclua.Result
----@param terminal { width: integer, colour: boolean, utf8: boolean }
----@param options? { report?: pmclua.Report } report: to show instead of the result's own
----@return string
-function M.render(result, terminal, options)
-  return lay_out(options and options.report or tables.of(result), terminal)
-end
-
---- A comparison as text for people.
----@param result pmclua.Result
----@param comparison pmclua.Comparison
----@param terminal { width: integer, colour: boolean, utf8: boolean }
----@return string
-function M.render_comparison(result, comparison, terminal)
-  return lay_out(tables.of_comparison(result, comparison), terminal)
+--- Writes a report for people.
+---@param report pmclua.Report
+---@param put fun(piece: string)
+---@param options pmclua.ReportOptions
+function M.write(report, put, options)
+  local terminal, lines = resolve(options), {}
+  local paint = painter(terminal.colour)
+  put_texts(lines, { report.question }, terminal, text.wrap)
+  if report.question then lines[#lines + 1] = "" end
+  for i, shown in ipairs(report.blocks) do
+    if i > 1 and not shown.follows then lines[#lines + 1] = "" end
+    put_block(lines, shown, terminal, paint)
+  end
+  put_texts(lines, report.notes, terminal, hung)
+  put_texts(lines, { report.sentence }, terminal, text.wrap)
+  put(table.concat(lines, "\n") .. "\n")
 end
 
 return M

@@ -7,7 +7,6 @@ local cells = require "pmclua.report.cells"
 local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
-local words = require "pmclua.report.words"
 local sweep = require("pmclua.base.lazy").module "pmclua.report.sweep"
 local footnotes = require "pmclua.report.footnotes"
 local titles = require "pmclua.report.titles"
@@ -16,16 +15,25 @@ local rows = require "pmclua.report.rows"
 
 local M = {}
 
----@class pmclua.ReportTable
+---@class pmclua.ReportBlock a table, or a headline and notes alone
 ---@field title string[] parts of the headline
 ---@field columns pmclua.GridColumn[]
----@field rows pmclua.GridRow[] with `tone` or `tones` of cells: "good", "bad", "warn", "dim"
+---@field rows pmclua.GridRow[] with `tone` or `tones` of cells: "good", "bad", "warn", "dim"; `strong`: the cell that
+---  matters most
 ---@field notes string[] footnotes
+---@field follows? boolean it belongs to the block before it
+---@field indent? integer columns
+---@field sort? pmclua.SortedTable by what a page can sort it
 
 ---@class pmclua.Report
----@field question string?
----@field tables pmclua.ReportTable[]
+---@field title? string of a page; default: that of the result
+---@field question? string
+---@field sentence? string the conclusion
+---@field blocks pmclua.ReportBlock[]
 ---@field notes string[] what concerns the whole result, what matters most last
+---@field result? pmclua.Result whose plan and host a page tells
+---@field plots? { title: string, svg: string }[]|fun(): table those of a page; default: the result's own
+---@field details? fun(): { title: string, blocks: pmclua.ReportBlock[] }[] what a page has to be unfolded
 
 -- ---- one cell ------------------------------------------------------------------------------------------
 
@@ -68,37 +76,6 @@ local function cell_table(result, cell)
   return shown
 end
 
--- ---- comparisons ---------------------------------------------------------------------------------------
-
-local function compared_row(row)
-  return rows.compared(text.safe(row.title) .. (row.primary and " *" or ""), words.short(row.baseline), row)
-end
-
--- The cost of one element of both sides, which compares as the event itself does.
-local function element_row(pair, metric)
-  local ours, theirs = pair.cell:summary(metric.name), pair.baseline:summary(metric.name)
-  if ours.n == 0 or theirs.n == 0 then return nil end
-  return { text.safe(metric.title), words.short(theirs), words.short(ours), "", "", "", "" }
-end
-
-local function compared_table(result, comparison, pair)
-  local list, compared = {}, {}
-  for i, row in ipairs(lists.first_those(pair.rows, function(row) return row.primary end)) do
-    list[i], compared[row.name] = compared_row(row), true
-  end
-  for _, metric in ipairs(result.per_metrics) do
-    if compared[metric.event.field] and not compared[metric.name] then
-      list[#list + 1] = element_row(pair, metric)
-    end
-  end
-  local said = footnotes.comparison(comparison, pair)
-  said[#said + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
-  if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
-  local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
-  return { title = titles.comparison(result, { pair }), rows = list, notes = said,
-    columns = rows.compared_columns({ name = theirs, align = "right" }, ours, comparison.level) }
-end
-
 -- ---- which tables -------------------------------------------------------------------------------------
 
 local MOST_COMPARED = 4        -- levels that each have a table of their own, against the baseline
@@ -111,12 +88,6 @@ local function has_sweep(result)
     local is_compared = type(baseline) == "table" and baseline[factor[1]] ~= nil and count <= MOST_COMPARED
     return count > 1 and not is_compared
   end)
-end
-
-local function compared_tables(result, comparison)
-  local one_baseline = require "pmclua.report.one_baseline"
-  if one_baseline.fits(comparison.pairs) then return { one_baseline.table(result, comparison) } end
-  return lists.map(comparison.pairs, function(pair) return compared_table(result, comparison, pair) end)
 end
 
 -- Events and metrics; also costs of one element, where an element is not the same of both sides.
@@ -141,17 +112,9 @@ local function tables_of(result)
   local several = #shown > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
   local tables = several and result.header.baseline
-    and compared_tables(result, result:compare { names = compared_names(result) }) or {}
+    and require("pmclua.report.compared").tables(result:compare { names = compared_names(result) }) or {}
   return #tables > 0 and add_tree(tables, result)
     or lists.map(shown, function(cell) return cell_table(result, cell) end)
-end
-
---- What is shown of a comparison that a script asked for.
----@param result pmclua.Result
----@param comparison pmclua.Comparison
----@return pmclua.Report
-function M.of_comparison(result, comparison)
-  return { tables = compared_tables(result, comparison), notes = {} }
 end
 
 -- Whether a failure ended it before there was anything to show.
@@ -164,11 +127,11 @@ end
 --- What is shown of a result.
 ---@param result pmclua.Result
 ---@return pmclua.Report
-function M.of(result)
+function M.blocks(result)
   local question = result.header.question
-  if has_nothing(result) then return { tables = {}, notes = notes.failure(result) } end
-  return { question = question and text.safe(question), tables = tables_of(result),
-    notes = notes.result(result) }
+  if has_nothing(result) then return { blocks = {}, notes = notes.failure(result), result = result } end
+  return { question = question and text.safe(question) or nil, blocks = tables_of(result),
+    notes = notes.result(result), result = result }
 end
 
 return M

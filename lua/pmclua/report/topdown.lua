@@ -3,6 +3,7 @@
 --
 -- Invariant: a node without a number says why; a difference says whether it is one.
 
+local lists = require "pmclua.base.lists"
 local notes = require "pmclua.report.notes"
 local text = require "pmclua.base.text"
 local titles = require "pmclua.report.titles"
@@ -138,31 +139,10 @@ end
 
 --- The tables of differences by node; none where there is no baseline.
 ---@param topdown pmclua.Topdown
----@return pmclua.ReportTable[]
+---@return pmclua.ReportBlock[]
 function M.differences(topdown)
-  local tables = {}
-  for i, found in ipairs(topdown:differences() or {}) do tables[i] = compared_table(topdown, found) end
-  return tables
+  return lists.map(topdown:differences() or {}, function(found) return compared_table(topdown, found) end)
 end
-
---- What is shown of a tree.
----@param topdown pmclua.Topdown
----@return pmclua.Report
-function M.report(topdown)
-  local tables = {}
-  -- Of a program with marks the whole is not counted, and empty marks have nothing.
-  for _, cell in ipairs(topdown:cells()) do
-    if topdown:has_numbers(cell) or not topdown:has_numbers() then
-      tables[#tables + 1] = cell_table(topdown, cell)
-    end
-  end
-  for _, shown in ipairs(M.differences(topdown)) do tables[#tables + 1] = shown end
-  local all = notes.result(topdown.result)
-  for _, remark in ipairs(topdown.remarks or {}) do table.insert(all, 1, remark) end
-  return { tables = tables, notes = all }
-end
-
-local DATA = { json = true, csv = true }
 
 local function picture(topdown)
   local plot = require("pmclua.report.plot").of_chart("topdown",
@@ -170,29 +150,24 @@ local function picture(topdown)
   return { { title = "top-down", svg = plot:render "svg" } }
 end
 
--- The page has the bars of the tree where gnuplot draws them.
-local function pictures_of(topdown)
-  local ok, list = pcall(picture, topdown)
-  return ok and list or {}
-end
-
---- A tree in a format.
+--- What is shown of a tree.
 ---@param topdown pmclua.Topdown
----@param options pmclua.ReportOptions
----@param formats string[] that there are
----@return string
-function M.render(topdown, options, formats)
-  local format, known = options.format or "table", {}
-  for _, name in ipairs(formats) do known[name] = true end
-  if not known[format] then
-    error(require("pmclua.explain").problem { code = "EFORMAT", operation = "report",
-      message = ("a tree has no format '%s'"):format(text.safe(tostring(format))),
-      hint = text.meant_or_all(format, formats) }, 0)
+---@return pmclua.Report
+function M.blocks(topdown)
+  local tables = {}
+  -- Of a program with marks the whole is not counted, and empty marks have nothing.
+  for _, cell in ipairs(topdown:cells()) do
+    if topdown:has_numbers(cell) or not topdown:has_numbers() then
+      tables[#tables + 1] = cell_table(topdown, cell)
+    end
   end
-  if DATA[format] then return require("pmclua.report.topdown_data")[format](topdown) end
-  return require("pmclua.report." .. format).render(topdown.result,
-    require("pmclua.host.terminal").resolve(options),
-    { report = M.report(topdown), plots = format == "html" and pictures_of(topdown) or nil })
+  local all = notes.result(topdown.result)
+  for _, remark in ipairs(topdown.remarks or {}) do table.insert(all, 1, remark) end
+  return { blocks = lists.joined { tables, M.differences(topdown) }, notes = all, result = topdown.result,
+    plots = function()
+      local ok, list = pcall(picture, topdown)
+      return ok and list or {}
+    end }
 end
 
 return M

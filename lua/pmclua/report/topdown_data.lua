@@ -1,4 +1,4 @@
---- topdown_data.lua: a top-down tree for programs: JSON and CSV.
+--- topdown_data.lua: a top-down tree for programs: facts and records.
 
 local across = require "pmclua.result.across"
 local ending = require "pmclua.result.ending"
@@ -9,32 +9,26 @@ local M = {}
 
 local FORMAT = 1
 
-local function or_null(value)
-  if value == nil then return json.null end
-  return value
-end
+local or_null = json.or_null
 
 local function node_entry(result, row)
-  local summary, node, threshold = row.summary, row.node, row.threshold or {}
-  return { name = node.name, level = node.level, parent = or_null(node.parent and node.parent.name),
-    share = or_null(row.share), value = or_null(summary.median), low = or_null(summary.low),
-    high = or_null(summary.high), n = summary.n,
-    status = summary.status, why = or_null(summary.why), passes = or_null(across.passes(result, node.metric)),
-    unit = summary.unit, threshold = or_null(threshold.text), assumed = or_null(threshold.assumed),
-    over = or_null(row.passed), over_share = or_null(threshold.share) }
+  local node, threshold = row.node, row.threshold or {}
+  local entry = json.fields(row.summary, { "low", "high", "n", "status", "why", "unit" })
+  entry.name, entry.level, entry.parent = node.name, node.level, or_null(node.parent and node.parent.name)
+  entry.share, entry.value = or_null(row.share), or_null(row.summary.median)
+  entry.passes = or_null(across.passes(result, node.metric))
+  entry.threshold, entry.assumed = or_null(threshold.text), or_null(threshold.assumed)
+  entry.over, entry.over_share = or_null(row.passed), or_null(threshold.share)
+  return entry
 end
+
+local DIFFERENCE = { "a", "b", "difference", "low", "high", "p", "adjusted", "share", "level", "verdict",
+  "why" }
 
 local function difference_entry(row)
-  return { name = row.node.name, rest = row.rest or false, a = or_null(row.a), b = or_null(row.b),
-    difference = or_null(row.difference), low = or_null(row.low), high = or_null(row.high),
-    p = or_null(row.p), adjusted = or_null(row.adjusted), share = or_null(row.share),
-    level = or_null(row.level), verdict = or_null(row.verdict), why = or_null(row.why) }
-end
-
-local function map(list, f)
-  local out = {}
-  for i, item in ipairs(list) do out[i] = f(item) end
-  return json.list(#out, function(i) return out[i] end)
+  local entry = json.fields(row, DIFFERENCE)
+  entry.name, entry.rest = row.node.name, row.rest or false
+  return entry
 end
 
 local function levels_of(cell) return json.object(lists.copy(cell.levels)) end
@@ -42,7 +36,7 @@ local function levels_of(cell) return json.object(lists.copy(cell.levels)) end
 local function cell_entry(topdown, cell)
   return { workload = cell.workload, levels = levels_of(cell), region = or_null(cell.region),
     thread = or_null(cell.thread), cpu = or_null(cell.cpu), repetitions = cell.repetitions,
-    nodes = map(topdown:rows(cell), function(row) return node_entry(topdown.result, row) end) }
+    nodes = lists.map(topdown:rows(cell), function(row) return node_entry(topdown.result, row) end) }
 end
 
 local function comparison_entry(found)
@@ -51,7 +45,7 @@ local function comparison_entry(found)
     thread = or_null(cell.thread), cpu = or_null(cell.cpu), baseline = baseline.workload,
     baseline_levels = levels_of(baseline), paired = found.paired, pairs = found.n,
     comparisons = found.comparisons, total = difference_entry(found.total),
-    nodes = map(found.rows, difference_entry) }
+    nodes = lists.map(found.rows, difference_entry) }
 end
 
 --- B's difference from A by node, as JSON has it; nil where the result has no tree of several nodes, or no
@@ -62,25 +56,24 @@ function M.differences(result)
   local tree = result.header.baseline and result:topdown()
   if not tree or #tree.nodes < 2 then return nil end
   return { total = or_null(tree.total and tree.total.field),
-    comparisons = map(tree:differences() or {}, comparison_entry) }
+    comparisons = lists.map(tree:differences() or {}, comparison_entry) }
 end
 
 local ORDER = { "format", "total", "passes", "anchors", "cells", "comparisons", "workload", "baseline",
   "levels", "region", "thread", "cpu", "name", "level", "parent", "share", "low", "high" }
 
---- The tree as JSON.
+--- The facts of a tree.
 ---@param topdown pmclua.Topdown
----@return string
-function M.json(topdown)
-  local result, pieces = topdown.result, {}
-  json.write(function(piece) pieces[#pieces + 1] = piece end, {
+---@return pmclua.ReportFacts
+function M.facts(topdown)
+  local result = topdown.result
+  return { order = ORDER, indent = 1, value = {
     format = FORMAT, total = or_null(topdown.total and topdown.total.field),
     passes = #result.header.pass_events, status = (ending.of(result)),
-    anchors = map(across.anchors(result), function(anchor) return anchor end),
-    cells = map(topdown:cells(), function(cell) return cell_entry(topdown, cell) end),
-    comparisons = map(topdown:differences() or {}, comparison_entry),
-  }, { order = ORDER, indent = 1 })
-  return table.concat(pieces) .. "\n"
+    anchors = across.anchors(result),
+    cells = lists.map(topdown:cells(), function(cell) return cell_entry(topdown, cell) end),
+    comparisons = lists.map(topdown:differences() or {}, comparison_entry),
+  } }
 end
 
 local FIRST = { "kind", "workload", "baseline" }
@@ -90,13 +83,13 @@ local LAST = { "region", "thread", "cpu", "node", "level", "parent", "rest", "sh
 
 -- Factors stand where other CSV has them; a baseline of other levels says them.
 local function columns_of(result)
-  local factors = require("pmclua.report.csv").factors(result, lists.joined { FIRST, LAST })
+  local factors = require("pmclua.report.records").factors(result, lists.joined { FIRST, LAST })
   return lists.joined { FIRST, lists.column(factors, "title"), LAST }, factors
 end
 
 local function with_levels(fields, cell, factors)
   for _, factor in ipairs(factors) do
-    fields[factor.title] = require("pmclua.report.csv").level(cell.levels[factor.name])
+    fields[factor.title] = require("pmclua.report.records").level(cell.levels[factor.name])
   end
   return fields
 end
@@ -104,12 +97,6 @@ end
 local function said(flag)
   if flag == nil then return nil end
   return tostring(flag)
-end
-
-local function put_line(lines, columns, fields)
-  local values = {}
-  for i, name in ipairs(columns) do values[i] = fields[name] end
-  lines:add(lines:join(values, #columns))
 end
 
 local function node_fields(topdown, cell, row)
@@ -137,25 +124,27 @@ local function difference_fields(found, row)
     adjusted = row.adjusted, verdict = row.verdict, why = row.why }
 end
 
---- The tree as CSV: a line of kind "node" for each node of each cell, and one of kind "difference" for each node
---- of each comparison.
+--- The records of a tree: one of kind "node" for each node of each cell, and one of kind "difference" for each node of
+--- each comparison.
 ---@param topdown pmclua.Topdown
----@return string
-function M.csv(topdown)
-  local pieces = {}
-  local lines = require("pmclua.report.csv").lines(function(piece) pieces[#pieces + 1] = piece end)
+---@return pmclua.Records
+function M.records(topdown)
   local columns, factors = columns_of(topdown.result)
-  local function put(cell, fields) put_line(lines, columns, with_levels(fields, cell, factors)) end
-  lines:add(lines:join(columns, #columns))
-  for _, cell in ipairs(topdown:cells()) do
-    for _, row in ipairs(topdown:rows(cell)) do put(cell, node_fields(topdown, cell, row)) end
-  end
-  for _, found in ipairs(topdown:differences() or {}) do
-    put(found.cell, difference_fields(found, found.total))
-    for _, row in ipairs(found.rows) do put(found.cell, difference_fields(found, row)) end
-  end
-  lines:flush()
-  return table.concat(pieces)
+  return { columns = columns, each = function(lines)
+    local function put(cell, fields)
+      with_levels(fields, cell, factors)
+      local values = {}
+      for i, name in ipairs(columns) do values[i] = fields[name] end
+      lines:put(values)
+    end
+    for _, cell in ipairs(topdown:cells()) do
+      for _, row in ipairs(topdown:rows(cell)) do put(cell, node_fields(topdown, cell, row)) end
+    end
+    for _, found in ipairs(topdown:differences() or {}) do
+      put(found.cell, difference_fields(found, found.total))
+      for _, row in ipairs(found.rows) do put(found.cell, difference_fields(found, row)) end
+    end
+  end }
 end
 
 return M

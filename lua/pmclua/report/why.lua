@@ -7,13 +7,10 @@ local json = require "pmclua.base.json"
 local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
-local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
-
-local FORMATS = { "table", "json", "markdown", "html" }
 
 local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
 
@@ -162,11 +159,16 @@ local function notes_of(why)
   end)
 end
 
--- The ledgers as tables; `all`: lines that explain nothing, too.
-local function report_of(why, all)
+--- What is shown of a difference.
+---@param why pmclua.Why
+---@param options pmclua.ReportOptions and `all`: lines that explain nothing, too
+---@return pmclua.Report
+function M.blocks(why, options)
+  local all = options.all
   local of_time = why.time and { time_table(why), ledger_table(why, all) } or {}
-  return { tables = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },
-    notes = notes_of(why) }
+  return { title = ("Why %s against %s"):format(why.b:label(), why.a:label()), sentence = why.sentence,
+    blocks = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },
+    notes = notes_of(why), result = why.result }
 end
 
 -- ---- JSON ----
@@ -195,47 +197,15 @@ local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time
   "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
   "verdict", "count" }
 
-local function to_json(why)
-  return json.encode({ format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
+--- The facts of a difference.
+---@param why pmclua.Why
+---@return pmclua.ReportFacts
+function M.facts(why)
+  return { order = ORDER, value = { format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
     paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
     time = plain_ledger(why.time), ledger = plain_ledger(why.ledger), cycles = plain_ledger(why.cycles),
     others_ns = json.or_null(why.others), suspects = lists.map(why.suspects, plain_suspect),
-    absent = why.absent }, { order = ORDER }) .. "\n"
-end
-
--- ---- rendering ----
-
-local function as_html(why, all, options)
-  local title = ("Why %s against %s"):format(why.b:label(), why.a:label())
-  return require("pmclua.report.html").about(why.result, report_of(why, all), why.sentence,
-    { title = title, plots = options and options.plots })
-end
-
-local function as_markdown(why, all)
-  local escape = require("pmclua.report.markup").markdown
-  local shown = { report = report_of(why, all) }
-  local tables = require("pmclua.report.markdown").render(why.result, nil, shown)
-  return "**" .. escape(why.sentence) .. "**\n\n" .. tables
-end
-
-local function as_text(why, all, options)
-  local shown, can = report_of(why, all), terminal.resolve(options)
-  local lines = text.wrap(can.utf8 and why.sentence or text.ascii(why.sentence), can.width)
-  return require("pmclua.report.table").render(why.result, can, { report = shown }) .. "\n"
-    .. table.concat(lines, "\n") .. "\n"
-end
-
---- The ledgers as text.
----@param why pmclua.Why
----@param options? pmclua.ReportOptions and `all`: lines that explain nothing, too
----@return string
-function M.render(why, options)
-  local format, all = options and options.format or "table", options and options.all or false
-  if format == "table" then return as_text(why, all, options) end
-  if format == "json" then return to_json(why) end
-  if format == "markdown" then return as_markdown(why, all) end
-  if format == "html" then return as_html(why, all, options) end
-  require("pmclua.base.problem").no_format("there is no format '%s'", format, FORMATS)
+    absent = why.absent } }
 end
 
 return M

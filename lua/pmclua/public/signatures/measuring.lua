@@ -382,7 +382,7 @@ regions:calls_csv() -> text: string
   > io.write(regions:calls_csv())
 
 regions:report(options?: regions_report_options) -> text: string
-  The calls as text: "table" or "json".
+  The calls in a format: table, json, csv (each call that was kept), markdown or html.
   > print(regions:report { format = "json" })
 
 record regions_report_options shown_options

@@ -22,6 +22,11 @@ pmc.format(name: name, write: function)
   raises an error for the name of another format, and for one that is not a word
   > pmc.format("tap", function(result, put) put(("1..%d\n"):format(#result:list())) end)
 
+pmc.formats(kind?: name) -> names: string[]
+  The formats of a kind of report: "result" (the default), "where", "topdown", "why", "regions", "gate" or "monitor".
+  raises an error for another kind
+  > print(table.concat(pmc.formats "gate", " "))
+
 record plot_options
   kind?: name -- "distribution", "ecdf", "factor", "regression", "order", "histogram" or "time"
   name?: name -- the event or metric; default: the primary one
@@ -236,11 +241,11 @@ gate:summary() -> text: string
   > print(gate:summary())
 
 gate:report(options?: gate_report_options) -> text: string
-  The gate in a format.
+  The gate in a format: text, table, json, markdown, html or junit.
   > print(gate:report { format = "junit" })
 
 record gate_report_options
-  format?: name -- "text", "json", "markdown" or "junit"
+  format?: name -- default: "text"
 
 gate:write(path?: path, format?: name)
   Writes the report to a path; nil or "-" is standard output. Default: the format that the path's ending asks for.

@@ -116,7 +116,7 @@ end
 ---@param code pmclua.CodeResult
 ---@param row pmclua.LedgerRow of code:ledger()
 ---@param folders? string[] below which sources may be
----@return pmclua.ReportTable[]
+---@return pmclua.ReportBlock[]
 function M.tables(code, row, folders)
   local scale, is_pair = scales.of(code:ledger()), code.b ~= nil
   local found, tables = code:annotation(row, folders), {}
@@ -154,7 +154,8 @@ function M.of(code, options)
   local row = M.row(code, options)
   local tables = M.tables(code, row, options.sources)
   local notes = #tables == 0 and { "nothing is known of where in it the counts are" } or {}
-  return { question = headline(code, row, scales.of(code:ledger())), tables = tables, notes = notes }
+  return { title = "where: " .. headline(code, row, scales.of(code:ledger())),
+    question = headline(code, row, scales.of(code:ledger())), blocks = tables, notes = notes }
 end
 
 return M

@@ -1,15 +1,15 @@
---- data.lua: the code ledger for programs: JSON with the statistics, CSV with every repetition.
+--- data.lua: the code ledger for programs: facts with the statistics, records with every repetition.
 --
 -- Invariant: the sums of the lines and of the rest are the sum of the total, to the last count.
 
+local annotate = require "pmclua.report.where.annotate"
 local complete = require "pmclua.result.complete"
-local csv = require "pmclua.report.csv"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 
 local M = {}
 
-M.FORMAT = 1
+local FORMAT = 1                -- of the facts; changes with the meaning of any key
 
 local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a", "b", "missing", "level",
   "comparisons", "uncompared",
@@ -29,22 +29,18 @@ local function place_entry(place)
     into = place.into and json.object(place.into) }
 end
 
-local NUMBERS = { "a", "a_sum", "samples", "low", "high", "level", "share" }
-local OF_ONE, OF_TWO = { "median" }, { "b", "b_sum", "difference", "p", "adjusted" }
+local OF_ONE = { "a", "a_sum", "low", "high", "level", "share", "median" }
+local OF_TWO = { "a", "a_sum", "low", "high", "level", "share", "b", "b_sum", "difference", "p", "adjusted",
+  "verdict" }
 
 local function row_entry(row)
-  local entry = { label = row.label, a_values = row.line.a, exact = row.exact or false }
-  for _, names in ipairs { NUMBERS, row.b and OF_TWO or OF_ONE } do
-    for _, name in ipairs(names) do entry[name] = or_null(row[name]) end
-  end
-  entry.samples = or_null(row.line.samples)
+  local entry = json.fields(row, row.b and OF_TWO or OF_ONE)
+  entry.label, entry.exact, entry.samples = row.label, row.exact or false, or_null(row.line.samples)
+  entry.a_values, entry.b_values = row.line.a, row.b and row.line.b
   if row.rest then entry.reason = (tostring(row.key):gsub("^rest ", "")) end
   if row.line.place or row.line.other then
     entry.code, entry.other = place_entry(row.line.place), place_entry(row.line.other)
     entry.guess = row.line.is_guess
-  end
-  if row.b then
-    entry.b_values, entry.verdict = row.line.b, or_null(row.verdict)
   end
   return entry
 end
@@ -74,13 +70,9 @@ local function callers_entry(callers)
     lines = lists.map(callers.lines, caller_row), grown = or_null(callers.grown) }
 end
 
---- The ledger as one JSON object: report/README.md says what each key is.
----@param code pmclua.CodeResult
----@param by? pmclua.CodeBy
----@return string
-function M.json(code, by)
+local function ledger_facts(code, by)
   local ledger = code:ledger(by)
-  return json.encode({ format = M.FORMAT, kind = "where", event = code.event, unit = ledger.unit,
+  return { order = ORDER, value = { format = FORMAT, kind = "where", event = code.event, unit = ledger.unit,
     by = by or "function", paired = ledger.paired, missing = code.missing, exact = ledger.exact,
     level = ledger.level, comparisons = ledger.comparisons,
     a = side_entry(code.baseline or code.cell, code.a),
@@ -89,16 +81,17 @@ function M.json(code, by)
     conclusion = ledger.conclusion.kind, why = or_null(ledger.conclusion.why),
     named = lists.column(ledger.conclusion.names, "label"),
     lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),
-    total = row_entry(ledger.total), callers = callers_entry(code:callers()) }, { order = ORDER }) .. "\n"
+    total = row_entry(ledger.total), callers = callers_entry(code:callers()) } }
 end
+
+-- ---- a function beside its source and instructions -------------------------------------------------------
 
 local ANNOTATION = { "format", "kind", "event", "unit", "function", "a", "b", "difference", "verdict",
   "number", "number_b", "offset", "offset_b", "text" }
 
 -- A row of a listing without what serves to show it.
 local function listed(row)
-  local entry = {}
-  for name, value in pairs(row) do entry[name] = value end
+  local entry = lists.copy(row)
   entry.index, entry.values = nil, nil
   if row.a or row.b then entry.difference = (row.b or 0) - (row.a or 0) end
   return entry
@@ -109,53 +102,56 @@ local function listing_entry(found, rows)
     [rows] = lists.map(found[rows], listed) }
 end
 
---- A function beside its source and instructions as one JSON object: report/README.md says what each key is.
----@param code pmclua.CodeResult
----@param row pmclua.LedgerRow
----@param folders? string[] below which sources may be
----@return string
-function M.annotation(code, row, folders)
+local function annotation_facts(code, row, folders)
   local found = code:annotation(row, folders)
-  return json.encode({ format = M.FORMAT, kind = "annotation", event = code.event, unit = code.unit,
-    ["function"] = row.label, a = row.a, b = row.b, difference = row.difference, verdict = row.verdict,
+  return { order = ANNOTATION, value = { format = FORMAT, kind = "annotation", event = code.event,
+    unit = code.unit, ["function"] = row.label, a = row.a, b = row.b, difference = row.difference,
+    verdict = row.verdict,
     sources = lists.map(found.sources, function(source) return listing_entry(source, "lines") end),
     codes = lists.map(found.codes, function(list) return listing_entry(list, "list") end),
-    copies = found.copies, unplaced = found.unplaced }, { order = ANNOTATION }) .. "\n"
+    copies = found.copies, unplaced = found.unplaced } }
 end
+
+--- The facts of the ledger, or of one function of it; report/README.md says what each key is.
+---@param code pmclua.CodeResult
+---@param options pmclua.WhereOptions
+---@return pmclua.ReportFacts
+function M.facts(code, options)
+  if not options.annotate then return ledger_facts(code, options.by) end
+  return annotation_facts(code, annotate.row(code, options), options.sources)
+end
+
+-- ---- records -------------------------------------------------------------------------------------------
 
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
   "value", "unit" }
 
-local function put_row(lines, values) lines:add(lines:join(values, #COLUMNS)) end
-
 local function put_side(lines, kind, row, side, workload, unit)
   local place = side == "A" and (row.line.place or row.line.other) or row.line.other or row.line.place or {}
   for i, value in ipairs(row.line[side:lower()]) do
-    put_row(lines, { kind, row.label, place.fn, place.path, place.source, place.line, side, workload, i,
-      value, unit })
+    lines:put { kind, row.label, place.fn, place.path, place.source, place.line, side, workload, i, value,
+      unit }
   end
 end
 
---- Every repetition of every line: one value a line, with a header.
+--- Every repetition of every line as a record.
 ---@param code pmclua.CodeResult
----@param by? pmclua.CodeBy
----@return string
-function M.csv(code, by)
-  local ledger = code:ledger(by)
-  return csv.text(function(lines)
+---@param options pmclua.WhereOptions
+---@return pmclua.Records
+function M.records(code, options)
+  local ledger, callers = code:ledger(options.by), code:callers()
+  return { columns = COLUMNS, each = function(lines)
     local function put(kind, rows)
       for _, row in ipairs(rows) do
         put_side(lines, kind, row, "A", (code.baseline or code.cell).workload, ledger.unit)
         if row.b then put_side(lines, kind, row, "B", code.cell.workload, ledger.unit) end
       end
     end
-    put_row(lines, COLUMNS)
     put("code", ledger.lines)
     put("rest", ledger.rest)
     put("total", { ledger.total })
-    local callers = code:callers()
     put("callers", callers and callers.lines or {})
-  end)
+  end }
 end
 
 return M

@@ -1,15 +1,11 @@
---- stacks.lua: profiles for flame graph tools: folded stacks, and speedscope's JSON.
+--- stacks.lua: profiles as stacks, for flame graph tools.
 --
 -- Where call chains were recorded they are the stacks, else a function is one frame on its file. Sums
 -- over all repetitions; what is not attributed is a stack of its own, so that the stacks add up to the
 -- total.
 
 local chains = require "pmclua.profile.chains"
-local json = require "pmclua.base.json"
-local lists = require "pmclua.base.lists"
-local mean = require "pmclua.stats.mean"
 local profiles = require "pmclua.ledger.profiles"
-local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -51,62 +47,24 @@ local function add_profile(stacks, profile, side)
   for name, count in pairs(profile.rest) do add(stacks, "[" .. (REASON[name] or name) .. "]", side, count) end
 end
 
--- Stacks with A's and B's counts, by name.
-local function stacks_of(code)
-  local stacks = {}
+---@class pmclua.Stacks
+---@field list { stack: string, [1]: number, [2]: number }[] by name: frames with ";" between them, A's and B's count
+---@field event string
+---@field unit string
+---@field a string the workload of A, or the only one
+---@field b string? that of B
+
+--- The stacks of both sides: sums over all repetitions.
+---@param code pmclua.CodeResult
+---@return pmclua.Stacks
+function M.stacks(code)
+  local stacks, first = {}, code.baseline or code.cell
   for side, list in ipairs { code.a, code.b or {} } do
     for _, profile in ipairs(list) do add_profile(stacks, profile, side) end
   end
   table.sort(stacks, function(x, y) return x.stack < y.stack end)
-  return stacks
-end
-
---- Folded stacks, one a line: "main;parse 412", as flamegraph.pl takes them; of two sides with both
---- counts, as difffolded.pl writes them.
----@param code pmclua.CodeResult
----@return string
-function M.folded(code)
-  return table.concat(lists.map(stacks_of(code), function(entry)
-    local counts = json.number(entry[1]) .. (code.b and " " .. json.number(entry[2]) or "")
-    return ("%s %s\n"):format(text.safe(entry.stack), counts)
-  end))
-end
-
-local function frames_of(stacks)
-  local frames, at = {}, {}
-  for _, entry in ipairs(stacks) do
-    entry.frames = {}
-    for name in entry.stack:gmatch "[^;]+" do
-      if not at[name] then
-        frames[#frames + 1] = { name = name }
-        at[name] = #frames
-      end
-      table.insert(entry.frames, at[name] - 1)
-    end
-  end
-  return frames
-end
-
-local function speedscope_profile(stacks, side, name, unit)
-  local sampled = lists.where(stacks, function(entry) return entry[side] > 0 end)
-  local weights = lists.column(sampled, side)
-  return { type = "sampled", name = name, unit = unit == "ns" and "nanoseconds" or "none", startValue = 0,
-    endValue = mean.sum(weights), samples = lists.column(sampled, "frames"), weights = weights }
-end
-
---- JSON that www.speedscope.app opens: a profile for each side.
----@param code pmclua.CodeResult
----@return string
-function M.speedscope(code)
-  local stacks = stacks_of(code)
-  local frames = frames_of(stacks)
-  local first = code.baseline or code.cell
-  local list = { speedscope_profile(stacks, 1, first.workload, code.unit) }
-  if code.b then list[2] = speedscope_profile(stacks, 2, code.cell.workload, code.unit) end
-  return json.encode({ ["$schema"] = "https://www.speedscope.app/file-format-schema.json",
-    exporter = "pmclua", name = ("%s of %s"):format(code.event, first.workload),
-    activeProfileIndex = #list - 1, shared = { frames = frames }, profiles = list },
-    { order = { "$schema", "name" } }) .. "\n"
+  return { list = stacks, event = code.event, unit = code.unit, a = first.workload,
+    b = code.b and code.cell.workload }
 end
 
 return M

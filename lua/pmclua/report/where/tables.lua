@@ -1,8 +1,10 @@
---- tables.lua: the code ledger as a table of texts: functions or source lines, what is not attributed,
+--- tables.lua (where): the code ledger as a table of texts: functions or source lines, what is not attributed,
 --- the total.
 --
 -- Invariant: the rows of a table add up to its total; what is not shown is a row of its own.
 
+local annotate = require "pmclua.report.where.annotate"
+local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local notes = require "pmclua.report.where.notes"
 local scales = require "pmclua.report.where.scale"
@@ -10,6 +12,12 @@ local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
 local M = {}
+
+---@class pmclua.WhereOptions: pmclua.ReportOptions
+---@field by? pmclua.CodeBy
+---@field most? integer lines that a table shows, by default 20, on a page 500
+---@field annotate? string a function: its source and instructions instead of the table
+---@field sources? string[] folders below which sources may be, whoever names them
 
 local MOST_ROWS = 20
 
@@ -142,21 +150,43 @@ local function callers_table(code, ledger, most)
     notes = { hidden > 0 and ("%d more"):format(hidden) or nil } }
 end
 
---- What is shown of a code ledger.
+-- ---- on a page -------------------------------------------------------------------------------------------
+
+local function size(name) return function(row) return row[name] and math.abs(row[name]) or -1 end end
+
+local BY_NAME = { "name", function(row) return row.label end }
+local OF_ONE = { { "mean", size "a" }, BY_NAME }
+local OF_TWO = { { "as explained" }, { "A", size "a" }, { "B", size "b" },
+  { "B - A", size "difference" }, BY_NAME }
+
+local MOST_FUNCTIONS = 12
+
+-- The source and instructions of the functions that matter most.
+local function details(code, folders)
+  local rows = lists.where(code:ledger().lines, function(row) return row.line.place or row.line.other end)
+  return lists.map({ unpack(rows, 1, MOST_FUNCTIONS) }, function(row)
+    return { title = row.label, blocks = annotate.tables(code, row, folders) }
+  end)
+end
+
+--- What is shown of a code ledger, or of one function of it.
 ---@param code pmclua.CodeResult
----@param options { by?: pmclua.CodeBy, most?: integer }
+---@param options pmclua.WhereOptions
+---@param room? integer rows that there is room for, default 20
 ---@return pmclua.Report
-function M.of(code, options)
-  local by = options.by or "function"
-  local ledger = code:ledger(by)
-  local scale = scales.of(ledger)
+function M.blocks(code, options, room)
+  if options.annotate then return annotate.of(code, options) end
+  local by, most = options.by or "function", options.most or room or MOST_ROWS
+  local ledger, callers = code:ledger(by), code:callers()
+  local scale, title = scales.of(ledger), title_of(code, ledger)
   local what = by:find "line$" and "line" or "function"
   local columns = ledger.n_b and columns_of_two(what, scale) or columns_of_one(what, scale)
-  local shown = { title = title_of(code, ledger), columns = columns,
-    rows = rows_of(ledger, scale, options.most or MOST_ROWS), notes = notes.of_table(ledger) }
-  local callers = code:callers()
-  return { tables = { shown, callers and callers_table(code, callers, options.most or MOST_ROWS) },
-    notes = notes.of_code(code, ledger) }
+  local shown = { title = title, columns = columns, rows = rows_of(ledger, scale, most),
+    notes = notes.of_table(ledger),
+    sort = { lines = ledger.lines, most = most, orders = ledger.n_b and OF_TWO or OF_ONE } }
+  return { title = "where: " .. table.concat(title, " · "), notes = notes.of_code(code, ledger),
+    blocks = { shown, callers and callers_table(code, callers, most) },
+    details = function() return details(code, options.sources) end }
 end
 
 return M
