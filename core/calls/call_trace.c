@@ -78,10 +78,7 @@ static const uint8_t *base_of(const struct perf_event_header *record)
 
 static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
 {
-    if (record->size < sizeof *record + BASE_BYTES)
-        return -EPROTO;
-    memcpy(time_ns, base_of(record) + TIME_AT, sizeof *time_ns);
-    return 0;
+    return record_time(record, sizeof *record + TIME_AT, time_ns);
 }
 
 static enum call_step step_of_switch(const struct perf_event_header *record)

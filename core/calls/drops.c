@@ -24,35 +24,27 @@
 
 #include "counters/attr.h"
 #include "host/lists.h"
-#include "ring.h"
+#include "order.h"
+#include "samples.h"
 
 /* All rings together; each no larger than RING_MAX and no smaller than RING_LEAST. */
 enum { RINGS_BYTES = 16 << 20, RING_MAX = 256 * 1024, RING_LEAST = 16 * 1024 };
 enum { CPUS_MAX = 1024, RECORD_MAX = 8192 };
 
-enum kind { EXECUTES, MAPS, ENDS };
-
-struct step {
-    uint64_t time;
-    uint32_t pid, kind;
+/* A program that was executed, of whose process nothing more is known yet. */
+struct executed {
+    uint32_t pid;
     char name[16];
 };
 
-struct steps {
-    struct step *step;
-    size_t count, room;
-    int is_short;                             /* some were lost, or memory was */
-    uint32_t unreached;                       /* the errno of the last program that said so */
-};
-
-/* Between readings `steps` has the execs of whose processes nothing more is known yet, and what came so late that
- * an earlier step may not have been seen. */
 struct pmclua_drops {
     int cpus, ready;                          /* ready: an epoll descriptor of all rings */
     size_t ring_bytes;
-    int count, is_short;                      /* since it was opened */
+    int count, is_short;                      /* since it was opened; is_short: some records were lost, or memory was */
     struct pmclua_drop first, launcher;       /* pid 0: none */
-    struct steps steps;
+    struct executed *open;
+    size_t opened, room;
+    uint32_t unreached;                       /* the errno of the last program that said so */
     struct pmclua_mapped *file;               /* of whom it is noted that they are mapped */
     int32_t files, only;                      /* only: the process that matters; 0: all */
     struct watched {
@@ -118,9 +110,9 @@ static long cpus_that_may_be(void)
 int pmclua_drops_watch(struct pmclua_drops *drops, int32_t pid)
 {
     pmclua_drops_stop(drops);
-    drops->count = drops->is_short = drops->steps.is_short = 0;
-    drops->steps.count = 0;
-    drops->steps.unreached = 0;
+    drops->count = drops->is_short = 0;
+    drops->opened = 0;
+    drops->unreached = 0;
     drops->launcher.pid = 0;
     drops->files = 0;
     int result = 0;
@@ -197,7 +189,7 @@ void pmclua_drops_close(struct pmclua_drops *drops)
     }
     if (drops->ready >= 0)
         close(drops->ready);
-    free(drops->steps.step);
+    free(drops->open);
     free(drops);
 }
 
@@ -206,10 +198,10 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 /* A program whose marks have no table takes this name for a moment, and the errno (pmclua_mark.h). */
 static const char UNREACHED[] = "pmclua lost ";
 
-static void note_name(struct steps *steps, const char *name)
+static void note_name(struct pmclua_drops *drops, const char *name)
 {
     if (strncmp(name, UNREACHED, sizeof UNREACHED - 1) == 0)
-        steps->unreached = (uint32_t)strtoul(name + sizeof UNREACHED - 1, NULL, 10);
+        drops->unreached = (uint32_t)strtoul(name + sizeof UNREACHED - 1, NULL, 10);
 }
 
 /* The body of a PERF_RECORD_MMAP2. */
@@ -242,73 +234,6 @@ static void note_mapping(const struct pmclua_drops *drops, const struct mapping 
         drops->file[i].is_mapped |= is_same(&drops->file[i], mapping);
 }
 
-/* A record's pid is its first word, a COMM's name its third; the time is the last of all. */
-static int take_record(void *owner, const struct perf_event_header *header)
-{
-    struct pmclua_drops *drops = owner;
-    struct steps *steps = &drops->steps;
-    const uint8_t *body = (const uint8_t *)(header + 1), *end = (const uint8_t *)header + header->size;
-    struct step step = { 0 };
-    switch (header->type) {
-    case PERF_RECORD_COMM:
-        step.kind = EXECUTES;
-        strncpy(step.name, (const char *)body + 8, sizeof step.name - 1);
-        if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
-            break;
-        note_name(steps, step.name);
-        return 0;
-    case PERF_RECORD_MMAP2:
-        step.kind = MAPS;
-        note_mapping(drops, (const struct mapping *)body);
-        break;
-    case PERF_RECORD_EXIT: step.kind = ENDS; break;
-    case PERF_RECORD_LOST: steps->is_short = 1; return 0;
-    default: return 0;
-    }
-    memcpy(&step.pid, body, sizeof step.pid);
-    memcpy(&step.time, end - sizeof step.time, sizeof step.time);
-    if (list_grow(&steps->step, steps->count, &steps->room, sizeof step) < 0)
-        steps->is_short = 1;
-    else
-        steps->step[steps->count++] = step;
-    return 0;
-}
-
-static void read_ring(struct pmclua_drops *drops, struct ring *ring)
-{
-    struct steps *steps = &drops->steps;
-    ring_look(ring);
-    /* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
-    uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
-    steps->is_short |= ring->limit - ring->place > ring->bytes - largest;
-    steps->is_short |= ring_read(ring, take_record, drops) < 0;
-}
-
-/* Of one moment, what comes last in a process's life is last. */
-static int by_time(const void *a, const void *b)
-{
-    const struct step *one = a, *other = b;
-    if (one->time != other->time)
-        return one->time < other->time ? -1 : 1;
-    return (int)one->kind - (int)other->kind;
-}
-
-/* What the process of an exec does next; NULL: nothing yet. */
-static const struct step *next_of(const struct steps *steps, size_t at)
-{
-    for (size_t i = at + 1; i < steps->count; i++)
-        if (steps->step[i].pid == steps->step[at].pid)
-            return &steps->step[i];
-    return NULL;
-}
-
-/* Whether it may still tell something: an exec of whose process nothing more is known, or a step that is later than
- * `known_ns`, of whose process an earlier one may come. */
-static int is_open(const struct step *step, const struct step *next, uint64_t known_ns)
-{
-    return step->time > known_ns || (step->kind == EXECUTES && (!next || next->time > known_ns));
-}
-
 /* As ps shows them: 15 letters at most. */
 static const char *const launchers[] = {
     "aprun", "at", "blaunch", "bsub", "crictl", "ctr", "dbclient", "docker", "flux-run.py", "flux-submit.py", "incus",
@@ -325,36 +250,81 @@ int pmclua_is_launcher(const char *name)
 }
 
 /* The first, unless its process executes another program later. */
-static void note_launcher(struct pmclua_drop *launcher, const struct step *step)
+static void note_launcher(struct pmclua_drop *launcher, const struct executed *executed)
 {
-    if (launcher->pid == (int32_t)step->pid)
+    if (launcher->pid == (int32_t)executed->pid)
         launcher->pid = 0;
-    if (launcher->pid == 0 && pmclua_is_launcher(step->name)) {
-        launcher->pid = (int32_t)step->pid;
-        memcpy(launcher->name, step->name, sizeof launcher->name);
+    if (launcher->pid == 0 && pmclua_is_launcher(executed->name)) {
+        launcher->pid = (int32_t)executed->pid;
+        memcpy(launcher->name, executed->name, sizeof launcher->name);
     }
 }
 
-/* Takes in the drops, and leaves the steps that are still open. All steps until `known_ns` are there, but for those that
- * were lost: where some were, a program's mapping may be among them, and an end proves nothing. */
-static void judge(struct pmclua_drops *drops, uint64_t known_ns)
+/* What a process does after an exec: it is open no more, and was a drop if it ended. */
+static void go_on(struct pmclua_drops *drops, uint32_t pid, int ends)
 {
-    struct steps *steps = &drops->steps;
-    size_t left = 0;
-    for (size_t i = 0; i < steps->count; i++) {
-        const struct step *step = &steps->step[i], *next = step->kind == EXECUTES ? next_of(steps, i) : NULL;
-        if (is_open(step, next, known_ns)) {
-            steps->step[left++] = *step;
+    for (size_t i = 0; i < drops->opened; i++) {
+        struct executed *executed = &drops->open[i];
+        if (executed->pid != pid)
             continue;
+        if (ends && drops->count++ == 0) {
+            drops->first.pid = (int32_t)pid;
+            memcpy(drops->first.name, executed->name, sizeof executed->name);
         }
-        if (step->kind == EXECUTES)
-            note_launcher(&drops->launcher, step);
-        if (next && next->kind == ENDS && !steps->is_short && drops->count++ == 0) {
-            drops->first.pid = (int32_t)step->pid;
-            memcpy(drops->first.name, step->name, sizeof step->name);
-        }
+        *executed = drops->open[--drops->opened];
+        return;
     }
-    steps->count = left;
+}
+
+static void take_name(struct pmclua_drops *drops, const struct comm_record *comm, int is_exec)
+{
+    struct executed executed = { .pid = comm->pid };
+    strncpy(executed.name, (const char *)(comm + 1), sizeof executed.name - 1);
+    if (!is_exec) {
+        note_name(drops, executed.name);
+        return;
+    }
+    note_launcher(&drops->launcher, &executed);
+    go_on(drops, executed.pid, 0);
+    if (list_grow(&drops->open, drops->opened, &drops->room, sizeof executed) < 0)
+        drops->is_short = 1;
+    else
+        drops->open[drops->opened++] = executed;
+}
+
+static int take_record(void *owner, int ring, const struct perf_event_header *header)
+{
+    struct pmclua_drops *drops = owner;
+    const void *body = header + 1;
+    (void)ring;
+    switch (header->type) {
+    case PERF_RECORD_COMM:
+        take_name(drops, body, (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
+        break;
+    case PERF_RECORD_MMAP2:
+        note_mapping(drops, body);
+        go_on(drops, ((const struct mapping *)body)->pid, 0);
+        break;
+    case PERF_RECORD_EXIT: go_on(drops, ((const struct task_record *)body)->pid, 1); break;
+    case PERF_RECORD_LOST: drops->is_short = 1; break;
+    default: break;
+    }
+    return 0;
+}
+
+static struct ring *ring_of(void *owner, int number) { return &((struct pmclua_drops *)owner)->cpu[number].ring; }
+
+/* No samples are written. */
+static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
+{
+    return record_time(record, 0, time_ns);
+}
+
+/* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
+static int may_have_lost(const struct ring *ring)
+{
+    uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
+    return ring->page && ring->most > ring->bytes - largest;
 }
 
 /* Has the descriptor be ready only when another ring gets half full. */
@@ -367,21 +337,20 @@ static void hear_all(const struct pmclua_drops *drops)
 
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first)
 {
-    struct steps *steps = &drops->steps;
+    struct ring_order order = { drops->cpus, ring_of, time_of, take_record, drops };
+    int count = drops->count;
     hear_all(drops);
-    /* A ring that is read first may get an earlier step than one that is read later has. */
-    uint64_t known_ns = pmclua_now_ns();
+    drops->is_short |= rings_take(&order, 0) < 0;
     for (int i = 0; i < drops->cpus; i++)
-        read_ring(drops, &drops->cpu[i].ring);
-    if (steps->count)
-        qsort(steps->step, steps->count, sizeof *steps->step, by_time);
-    judge(drops, known_ns);
-    drops->is_short |= steps->is_short;
+        drops->is_short |= may_have_lost(&drops->cpu[i].ring);
+    /* A program's mapping may be among the lost: then an end proves nothing. */
+    if (drops->is_short)
+        drops->count = count;
     *first = drops->first;
     return drops->count > 0 ? drops->count : drops->is_short ? -ENOSPC : 0;
 }
 
-uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops) { return drops->steps.unreached; }
+uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops) { return drops->unreached; }
 
 const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops)
 {

@@ -1,15 +1,25 @@
 /*
  * order.c: the records of several rings, in the order of time.
  *
- * Each ring is in order, but a thread that migrates leaves records in several. What it wrote to one ring was published
- * before it could write to the next. So the ends of all rings are looked at, and then once more: whatever precedes a
- * record of the first look is there by the second. Records are taken up to the earliest one that only the second look
- * shows, which has no later predecessor among those left. How late a record is published plays no part.
+ * Each ring is in order, but what belongs together may be in several: a thread migrates, a child starts on another CPU
+ * than its parent, code is mapped on one CPU and sampled on another. The proof that no record is handed over before one
+ * that precedes it:
  *
- * Of one moment a ring's records keep their order, and where a CPU takes a thread on comes last: the thread may have
- * left another CPU just then.
+ * 1. Record P precedes record R if the OS kernel published P before R could be written. A CPU publishes what it has
+ *    written before the task leaves it, before a child runs, and before the call that mapped code returns. Clocks agree
+ *    with that order: the time of P is not later than that of R.
+ * 2. The ends of all rings are looked at, and then once more. What precedes a record of the first look was published by
+ *    then, wherever it is: the second look shows it.
+ * 3. Records are handed over by time, up to the earliest one that only the second look shows. So one that is handed over
+ *    was there at the first look, by 2 all that precede it are there by the second, and by 1 and 3 they come before it.
+ *
+ * Nothing is assumed about how long publishing takes. At the end nothing is written any more, and all are handed over.
+ *
+ * Records of one moment keep their ring's order, and where a CPU takes a thread on comes last: the thread may have left
+ * another CPU just then.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "order.h"
 
@@ -101,4 +111,14 @@ int rings_take(const struct ring_order *order, int is_last)
     for (int i = 0; i < order->count; i++)
         ring_release(next[i].ring);
     return result;
+}
+
+int record_time(const struct perf_event_header *record, size_t place, uint64_t *time_ns)
+{
+    if (record->type != PERF_RECORD_SAMPLE)
+        place = record->size - sizeof *time_ns;
+    if (place < sizeof *record || place + sizeof *time_ns > record->size)
+        return -EPROTO;
+    memcpy(time_ns, (const uint8_t *)record + place, sizeof *time_ns);
+    return 0;
 }

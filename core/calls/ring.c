@@ -44,6 +44,8 @@ uint64_t ring_look(struct ring *ring)
 {
     if (ring->page)
         ring->limit = ring_written(ring);
+    if (ring->limit - ring->place > ring->most)
+        ring->most = ring->limit - ring->place;
     return ring->limit;
 }
 
@@ -84,27 +86,15 @@ void ring_step(struct ring *ring, const struct perf_event_header *record)
 
 void ring_release(struct ring *ring)
 {
-    __atomic_store_n(&ring->page->data_tail, ring->place, __ATOMIC_RELEASE);
+    if (ring->page)
+        __atomic_store_n(&ring->page->data_tail, ring->place, __ATOMIC_RELEASE);
     ring->released = ring->place;
-}
-
-int ring_read(struct ring *ring, int (*take)(void *owner, const struct perf_event_header *record), void *owner)
-{
-    const struct perf_event_header *record;
-    int result = 0, broken = 0;
-    if (!ring->page)
-        return 0;
-    while (result == 0 && (record = ring_record(ring, &broken))) {
-        result = take(owner, record);
-        ring_step(ring, record);
-    }
-    ring_release(ring);
-    return broken ? -EPROTO : result;
 }
 
 void ring_skip(struct ring *ring)
 {
     ring->place = ring_look(ring);
+    ring->most = 0;
     ring_release(ring);
 }
 

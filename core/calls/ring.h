@@ -14,6 +14,7 @@ struct ring {
     uint8_t *data, *whole;         /* `whole`: where a record that wraps around is put together */
     uint64_t bytes, place, limit;  /* `place` is where we read; `limit` where the OS kernel had written to */
     uint64_t released;             /* what was read before it has been given back */
+    uint64_t most;                 /* bytes that a look found unread, at most */
 };
 
 /* Maps the ring of `fd`: `bytes`, a power of two of pages, or less where the limit on locked memory
@@ -30,9 +31,6 @@ void ring_step(struct ring *ring, const struct perf_event_header *record);
 uint64_t ring_written(const struct ring *ring);
 /* Gives all that was read back to the OS kernel. */
 void ring_release(struct ring *ring);
-/* Hands each record before the limit to `take`, until it returns -errno, and gives back what was read. 0, or that;
- * -EPROTO: the ring holds what is no record. */
-int  ring_read(struct ring *ring, int (*take)(void *owner, const struct perf_event_header *record), void *owner);
 /* Gives everything back, unread. */
 void ring_skip(struct ring *ring);
 void ring_close(struct ring *ring);

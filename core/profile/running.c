@@ -52,7 +52,7 @@ static int take_line(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid,
         return 0;
     uint32_t known = sampler->hits.files;
     struct hit_file file = file_of(&map, tid);
-    int result = sampler_map(sampler, pid, &file, map.offset, 0);
+    int result = sampler_map(sampler, pid, &file, map.offset);
     struct hit_file *last = &sampler->hits.file[sampler->hits.files - 1];
     if (sampler->hits.files > known && last->pid == 0)
         last->held = hold(sampler, last);

@@ -186,13 +186,10 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler)
         pmclua_close(sampler->event[i].fd);
     if (sampler->word >= 0)
         close(sampler->word);
-    for (size_t i = 0; i < sampler->news_count; i++)
-        free((void *)sampler->news[i].record);
     maps_free(&sampler->maps);
     hits_free(&sampler->hits);
     chains_free(&sampler->chains);
     free(sampler->living);
-    free(sampler->news);
     free(sampler->ready);
     free(sampler->event);
     free(sampler->ring);

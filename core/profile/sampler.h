@@ -12,17 +12,10 @@
 #include "maps.h"
 #include "pmclua.h"
 
-/* What tells where code is: a program was executed, a file mapped, a process started or ended. */
-struct news {
-    uint64_t time_ns;
-    const struct perf_event_header *record;    /* owned */
-};
-
 /* The rings of one CPU, and the events that write into them; the first of each owns its ring. */
 struct cpu_rings {
-    struct pmclua_sampler *sampler;
     int cpu, samples_fd, news_fd;  /* -1: it cannot be opened there */
-    struct ring samples, news;     /* closed then */
+    struct ring samples, news;     /* closed then; news: what was executed, mapped, started and ended */
 };
 
 /* A task that was started meanwhile, and lives. */
@@ -54,8 +47,6 @@ struct pmclua_sampler {
     struct living *living;
     uint32_t living_count;
     size_t living_room;
-    struct news *news;             /* not taken yet: another ring may still have earlier ones */
-    size_t news_count, news_room;
     struct pmclua_profile facts;
 };
 
@@ -71,9 +62,8 @@ uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
 /* Takes in what Linux was entered for in a sample. -ENOMEM. */
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header);
-/* Takes in code that a process has mapped since `time_ns` (0: before anything was sampled): `file` says what, from where
- * and to where; `offset`: in it. -ENOMEM. */
-int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset, uint64_t time_ns);
+/* Takes in code that a process has mapped: `file` says what, from where and to where; `offset`: in it. -ENOMEM. */
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset);
 /* Takes in what the processes that are sampled have mapped by now. */
 int sampler_take_running(struct pmclua_sampler *sampler);
 /* Notes which place of which file threads start from. -ENOMEM. */

@@ -27,7 +27,7 @@ static struct entry entry_of(const struct perf_event_header *header)
 
 static int64_t user_frame(struct pmclua_sampler *sampler, const struct sample_record *sample, uint64_t ip)
 {
-    const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, ip, sample->time);
+    const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, ip);
     return mapping ? chains_frame(&sampler->chains, 0, mapping->file, ip - mapping->start + mapping->offset) : 0;
 }
 

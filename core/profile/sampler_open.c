@@ -191,7 +191,7 @@ int sampler_find_cpus(struct pmclua_sampler *sampler)
         return -ENOMEM;
     sampler->rings = (uint32_t)asked->cpu_count;
     for (uint32_t i = 0; i < sampler->rings; i++)
-        sampler->ring[i] = (struct cpu_rings){ sampler, asked->cpus[i], .samples_fd = -1, .news_fd = -1 };
+        sampler->ring[i] = (struct cpu_rings){ asked->cpus[i], .samples_fd = -1, .news_fd = -1 };
     return 0;
 }
 

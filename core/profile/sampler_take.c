@@ -1,9 +1,7 @@
 /*
- * sampler_take.c: takes samples and news of mappings out of the rings.
+ * sampler_take.c: takes samples and news of mappings out of the rings, in the order of time (calls/order.c).
  *
- * Order: what was mapped before a sample was taken is published before it. So first the ends of the rings of samples
- * are looked at, and then all news until now are taken in, in the order of time: whatever a sample up to those ends
- * needs is there. Mappings keep their times, so that samples may then be taken ring by ring.
+ * So what is known of mappings when a sample is taken is what was mapped when it was made.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -11,6 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "calls/order.h"
 #include "calls/samples.h"
 #include "counters/attr.h"
 #include "host/lists.h"
@@ -41,7 +40,7 @@ static int is_memory(const char *path)
     return *path == '\0';
 }
 
-int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset, uint64_t time_ns)
+int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset)
 {
     struct space *space = maps_space(&sampler->maps, pid);
     if (!space)
@@ -58,7 +57,7 @@ int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *f
     if (space->has_executed && sampler->facts.program == 0)
         sampler->facts.program = (uint64_t)number + 1;
     space->has_executed = 0;
-    return maps_add(space, start, bytes, offset, time_ns, (uint32_t)number);
+    return maps_add(&sampler->maps, space, start, bytes, offset, (uint32_t)number);
 }
 
 static int take_map(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
@@ -73,7 +72,7 @@ static int take_map(struct pmclua_sampler *sampler, const struct perf_event_head
         file.device = makedev(map->of.major, map->of.minor);
         file.inode = map->of.inode;
     }
-    return sampler_map(sampler, map->pid, &file, map->offset, time_ns);
+    return sampler_map(sampler, map->pid, &file, map->offset);
 }
 
 static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint64_t time_ns)
@@ -87,7 +86,8 @@ static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_hea
     space->has_executed = 1;
     space->began_ns = space->began_ns ? space->began_ns : time_ns;
     strncpy(space->name, (const char *)(comm + 1), sizeof space->name - 1);
-    return maps_add(space, 0, UINT64_MAX, 0, time_ns, NO_FILE);
+    maps_exec(space);
+    return 0;
 }
 
 /* ---- how much tasks may have counted since their last samples ---- */
@@ -157,78 +157,11 @@ static int take_exit(struct pmclua_sampler *sampler, const struct task_record *t
         return -ENOMEM;
     if (--space->threads > 0)
         return 0;
-    space->ended_ns = task->time;
     int is_watched = sampler->asked.task_count > 0;        /* by events of its own, which it can lose */
     if (is_watched && space->has_executed && sampler->facts.drops++ == 0)
         memcpy(sampler->facts.drop, space->name, sizeof space->name);
+    maps_end(&sampler->maps, space);
     return 0;
-}
-
-static int take_news(struct pmclua_sampler *sampler, const struct news *news)
-{
-    const void *body = news->record + 1;
-    switch (news->record->type) {
-    case PERF_RECORD_MMAP2: return take_map(sampler, news->record, news->time_ns);
-    case PERF_RECORD_COMM:  return take_exec(sampler, news->record, news->time_ns);
-    case PERF_RECORD_FORK:  return take_fork(sampler, body);
-    case PERF_RECORD_EXIT:  return take_exit(sampler, body);
-    default:                return 0;
-    }
-}
-
-static int keep_news(struct pmclua_sampler *sampler, const struct perf_event_header *record)
-{
-    struct perf_event_header *copy = malloc(record->size);
-    if (!copy || list_grow(&sampler->news, sampler->news_count, &sampler->news_room, sizeof *sampler->news) < 0) {
-        free(copy);
-        return -ENOMEM;
-    }
-    memcpy(copy, record, record->size);
-    uint64_t time_ns;
-    memcpy(&time_ns, (const uint8_t *)record + record->size - sizeof time_ns, sizeof time_ns);
-    sampler->news[sampler->news_count++] = (struct news){ time_ns, copy };
-    /* cppcheck-suppress memleak -- it is the news' */
-    return 0;
-}
-
-static int take_news_record(void *owner, const struct perf_event_header *record)
-{
-    struct cpu_rings *ring = owner;
-    struct pmclua_sampler *sampler = ring->sampler;
-    if (record->type == PERF_RECORD_LOST)
-        sampler->facts.news_lost += ((const struct lost_record *)(record + 1))->lost;
-    else
-        return keep_news(sampler, record);
-    return 0;
-}
-
-/* Of one moment, in the order in which a process lives. */
-static int by_time(const void *a, const void *b)
-{
-    static const int order[] = { [PERF_RECORD_FORK] = 1, [PERF_RECORD_COMM] = 2, [PERF_RECORD_MMAP2] = 3,
-                                 [PERF_RECORD_EXIT] = 4 };
-    const struct news *one = a, *other = b;
-    if (one->time_ns != other->time_ns)
-        return one->time_ns < other->time_ns ? -1 : 1;
-    uint32_t most = sizeof order / sizeof *order, first = one->record->type, second = other->record->type;
-    return (first < most ? order[first] : 0) - (second < most ? order[second] : 0);
-}
-
-/* Takes in all news until `known_ns`; what is later may have an earlier one in a ring that was read before. */
-static int take_all_news(struct pmclua_sampler *sampler, uint64_t known_ns)
-{
-    size_t taken = 0;
-    int result = 0;
-    if (sampler->news_count > 1)
-        qsort(sampler->news, sampler->news_count, sizeof *sampler->news, by_time);
-    for (; result == 0 && taken < sampler->news_count && sampler->news[taken].time_ns <= known_ns; taken++) {
-        result = take_news(sampler, &sampler->news[taken]);
-        free((void *)sampler->news[taken].record);
-    }
-    sampler->news_count -= taken;
-    if (taken > 0)
-        memmove(sampler->news, sampler->news + taken, sampler->news_count * sizeof *sampler->news);
-    return result;
 }
 
 /* ---- samples ---- */
@@ -258,7 +191,7 @@ static const struct mapping *find_caller(struct pmclua_sampler *sampler, const s
                                          const struct callers *callers, uint64_t index, uint64_t *offset)
 {
     uint64_t address = callers->address[index] - (index > 0 || !callers->is_in_linux);
-    const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, address, sample->time);
+    const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, address);
     if (mapping)
         *offset = address - mapping->start + mapping->offset;
     return mapping;
@@ -306,49 +239,52 @@ static int take_sample(struct pmclua_sampler *sampler, const struct perf_event_h
         return add_sample(sampler, header, LINUX_FILE, sample->ip);
     const struct mapping *mapping = NULL;
     if (level == PERF_RECORD_MISC_USER)
-        mapping = maps_find(&sampler->maps, sample->pid, sample->ip, sample->time);
+        mapping = maps_find(&sampler->maps, sample->pid, sample->ip);
     if (mapping)
         return add_sample(sampler, header, mapping->file, sample->ip - mapping->start + mapping->offset);
     sampler->facts.unmapped++;
     return 0;
 }
 
-static int take_record(void *owner, const struct perf_event_header *record)
+/* ---- all rings ---- */
+
+/* Of each CPU the ring of samples, then that of news. */
+static struct ring *ring_of(void *owner, int number)
 {
-    struct cpu_rings *ring = owner;
-    struct pmclua_sampler *sampler = ring->sampler;
+    struct cpu_rings *rings = &((struct pmclua_sampler *)owner)->ring[number / 2];
+    return number % 2 == 0 ? &rings->samples : &rings->news;
+}
+
+static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
+{
+    return record_time(record, sizeof *record + offsetof(struct sample_record, time), time_ns);
+}
+
+static void take_lost(struct pmclua_sampler *sampler, int ring, const struct lost_record *lost)
+{
+    *(ring % 2 == 0 ? &sampler->facts.lost : &sampler->facts.news_lost) += lost->lost;
+}
+
+static int take_record(void *owner, int ring, const struct perf_event_header *record)
+{
+    struct pmclua_sampler *sampler = owner;
     const void *body = record + 1;
+    uint64_t time_ns = 0;
+    time_of(record, &time_ns);
     switch (record->type) {
-    case PERF_RECORD_SAMPLE:
-        return take_sample(sampler, record);
-    case PERF_RECORD_THROTTLE:
-        sampler->facts.throttled++;
-        return 0;
-    case PERF_RECORD_LOST:
-        sampler->facts.lost += ((const struct lost_record *)body)->lost;
-        return 0;
-    default:
-        return 0;
+    case PERF_RECORD_SAMPLE: return take_sample(sampler, record);
+    case PERF_RECORD_MMAP2:  return take_map(sampler, record, time_ns);
+    case PERF_RECORD_COMM:   return take_exec(sampler, record, time_ns);
+    case PERF_RECORD_FORK:   return take_fork(sampler, body);
+    case PERF_RECORD_EXIT:   return take_exit(sampler, body);
+    case PERF_RECORD_LOST:   take_lost(sampler, ring, body); return 0;
+    case PERF_RECORD_THROTTLE: sampler->facts.throttled++; return 0;
+    default:                 return 0;
     }
 }
 
-enum { LATE_NS = 10000000 };           /* between a record's time and its being published, at most */
-
 int sampler_take(struct pmclua_sampler *sampler, int is_last)
 {
-    int result = 0;
-    for (uint32_t i = 0; i < sampler->rings; i++)
-        ring_look(&sampler->ring[i].samples);
-    uint64_t known_ns = is_last ? UINT64_MAX : pmclua_now_ns();
-    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++) {
-        ring_look(&sampler->ring[i].news);
-        result = ring_read(&sampler->ring[i].news, take_news_record, &sampler->ring[i]);
-    }
-    if (result == 0)
-        result = take_all_news(sampler, known_ns);
-    for (uint32_t i = 0; result == 0 && i < sampler->rings; i++)
-        result = ring_read(&sampler->ring[i].samples, take_record, &sampler->ring[i]);
-    if (result == 0 && !is_last)
-        maps_tidy(&sampler->maps, known_ns - LATE_NS);
-    return result;
+    struct ring_order order = { 2 * (int)sampler->rings, ring_of, time_of, take_record, sampler };
+    return rings_take(&order, is_last);
 }
