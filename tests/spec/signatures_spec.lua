@@ -76,7 +76,7 @@ describe("old names", function()
       local pmc = require "pmclua"
       print(pcall(pmc.experiment, { workloads = { "true" }, where = 5 }))
       print(pcall(pmc.system, { per = "galaxy" }))]] }
-    assert.matches("only_if must be a function", run.out)
+    assert.matches("only_if must be a condition", run.out)
     assert.matches("pmc.system: per must be", run.out)
   end)
 end)

@@ -195,6 +195,9 @@ describe("the warnings of several cells", function()
     local _, found = of({}, waiting(0.1, 5))
     assert.equal("noise: it waited for a CPU for 10 % of its time (more than 1 % in 5 of 10 repetitions)",
       found.waited.message)
+    assert.matches("compare CPU time %(task%-clock%)$", found.waited.hint)
+    _, found = of({ event({ 1, 2 }, { title = "task-clock" }) }, waiting(0.1, 5))
+    assert.matches("look at task%-clock, which leaves that out$", found.waited.hint)
     -- One wait is an outlier, and what any wake-up takes is no noise.
     assert.is_nil(select(2, of({}, waiting(0.09, 1))).waited)
     assert.is_nil(select(2, of({}, waiting(0.009, 10))).waited)

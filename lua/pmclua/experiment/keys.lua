@@ -337,14 +337,14 @@ function check.sample(value, wrong)
 end
 
 --- { holds = function(levels, workload), needs = names }.
-function check.only_if(value, wrong)
+function check.only_if(value, wrong, key)
   if type(value) == "function" then return { holds = value, needs = {} } end
-  local condition, problem = nil, { message = "it is a " .. type(value) }
-  if type(value) == "string" then condition, problem = require("pmclua.metric").condition(value) end
-  if not condition then
-    wrong("only_if must be a function of the levels or a condition on factors: %s", problem.message)
+  if type(value) ~= "string" then
+    wrong("%s must be a condition on factors or a function of the levels, not %s", key, shown(value))
     return nil
   end
+  local condition = formula(value, wrong, key, require("pmclua.metric").condition)
+  if not condition then return nil end
   local function holds(levels)
     return condition.evaluate(function(name) return levels[name] end) == true
   end
