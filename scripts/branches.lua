@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does an unpredictable branch cost?
+-- for: learn
 --
 -- method: runs the same loop over the same bytes, once sorted (the branch goes one way for a long time,
 --   then the other) and once in random order. The sorted bytes are the baseline. The extra column is the

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does a load cost, by the size of the working set?
+-- for: learn
 --
 -- method: follows a chain of dependent loads in random order through a working set, one cache line apart.
 --   Each load waits for the one before it, so an iteration costs the latency of wherever the data lies.

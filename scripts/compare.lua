@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Which of these commands costs less, and is the difference real?
+-- for: compare
 --
 -- method: runs the commands interleaved, in randomised blocks, so that drift affects all of them alike.
 --   Each command is compared with the first: the ratio within a block, its interval, and a verdict against

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does walking a matrix by columns cost, and a program's start?
+-- for: learn
 --
 -- method: two kernels add up the same matrix, by rows and by columns; the command `true` starts a
 --   program. They run interleaved in random order. Kernels are counted per walk, the command from exec to

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Does a change cost more than it may? For continuous integration.
+-- for: gate
 --
 -- method: checks each limit in each cell of the new result (the last file). `instructions <= +1%` is
 --   relative to the same cell of the baseline: it fails if the whole interval of the ratio is above the

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- How many instructions does a command take, on any machine?
+-- for: count
 --
 -- method: runs it under Valgrind, which counts what it executes in user space. What surrounds it
 --   (environment, signals, streams, caches) is the same on every machine, so that the count is, too. Two

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What are the latency and the throughput of an instruction?
+-- for: learn
 --
 -- method: runs a hundred copies that depend on each other (one register), and a hundred that do not (four
 --   registers), in a loop. The cost of a copy is the slope of a line over several numbers of iterations.

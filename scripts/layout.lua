@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- How much does time depend on where a program's stack and code lie?
+-- for: compare
 --
 -- method: runs the same command with environments of several sizes, which move its stack (Mytkowicz et
 --   al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). With --kernel, the

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does walking a matrix by columns cost, from which size on?
+-- for: learn
 --
 -- method: does the same additions along the rows and down the columns of an n × n matrix of doubles, for
 --   several n, interleaved. Rows are the baseline. The extra column is the cost of one element.

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Several stored results as one: from ranks, machines or days.
+-- for: compare
 --
 -- method: copies the repetitions as they are. What distinguished the files becomes a factor: rank if each
 --   file has its own, else file. With --by host, the ranks of a host form one cell.

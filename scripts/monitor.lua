@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What happens, second by second, to a command, process or CPU?
+-- for: count
 --
 -- method: reads the counters at multiples of the interval, on one clock, so that a late line does not
 --   move the next. Each line is the difference between two readings. Events that do not fit on the PMU

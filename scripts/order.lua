@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does a store cost by its memory order, relaxed to seq_cst?
+-- for: learn
 --
 -- method: one thread stores to one place with each order, and adds to it atomically; the relaxed store is
 --   the baseline. Nobody else looks, so this is the least that each costs.

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does it cost to touch fresh memory, page by page?
+-- for: learn
 --
 -- method: a kernel maps memory, touches each page once and unmaps it, for several numbers of pages. The
 --   experiment predicts one page fault for each touch, and exits 3 if that does not hold.

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does it look like? Plots of results, counts over time, calls.
+-- for: compare
 --
 -- method: gnuplot draws stored results: `distribution` (every value, quartiles, extremes), `ecdf` (share
 --   of repetitions up to a value), `factor` (medians with 95 % intervals against a factor), `regression`

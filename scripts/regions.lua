@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What do the calls of a function cost, in an unmodified program?
+-- for: count
 --
 -- method: probes at the function's entry and at each of its return instructions record a sample of all
 --   counts; their difference is the cost of that very call. Threads, children and migrations between CPUs

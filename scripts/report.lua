@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What did an experiment find? A stored result again, in any format.
+-- for: compare
 --
 -- method: computes everything from the stored repetitions, on any machine, with any baseline or metric,
 --   at any later time. Several files make one result: by rank if each has its own (mpirun, srun), by host

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What do two threads that write to one cache line cost each other?
+-- for: learn
 --
 -- method: two threads, on two CPUs, each increment a counter of their own. The counters lie in one cache
 --   line (8 bytes apart), in neighbouring lines, or in different pages (the baseline).

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does a line of assembly or C cost?
+-- for: learn
 --
 -- method: repeats the line `unroll` times in a loop that does nothing else, and runs the loop with
 --   several numbers of iterations. The cost of an iteration is the slope of a line through the counts, so

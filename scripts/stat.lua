@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does a command, process, CPU or cgroup cost? Like perf stat.
+-- for: count
 --
 -- method: holds the command until its counters are attached, then counts it from exec to its end, with
 --   all its threads and children. Its input and output are untouched; the report goes to standard error. A

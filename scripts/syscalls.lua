@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What do a system call and a fresh page cost?
+-- for: learn
 --
 -- method: calls getppid, which does next to nothing, and touches an anonymous page for the first time,
 --   each in a loop. Predictions check the number of page faults. The cost of a page includes 1/256 of an

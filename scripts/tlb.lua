@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does a load cost that touches another page each time?
+-- for: learn
 --
 -- method: walks the same number of places in random order, one cache line apart, or one page and one line
 --   apart: the same number of cache lines, but many more pages. The loads are dependent, so that their

@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Where do a program's cycles go? The vendor's top-down tree.
+-- for: find out why
 --
 -- method: measures level 1 of the tree, then the children of each node that is over its threshold, in
 --   further runs, down to where no node is. Every pass counts cycles and instructions, which shows that the

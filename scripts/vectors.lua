@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- What does vectorising gain, and what precision does it cost?
+-- for: learn
 --
 -- method: one dot product in C, compiled three ways: -O2 without vectors, -O3, and -O3 with permission to
 --   reorder additions (-ffast-math), without which a sum of floats cannot be vectorised.

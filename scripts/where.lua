@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Which functions cost a command its time, and which cost B more?
+-- for: find out why
 --
 -- method: counts the event in one run and samples it in another, as perf record does. How many events lie
 --   between two samples is a prime, drawn anew for each run. Events as rare as page faults are recorded one

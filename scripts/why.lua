@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- Why is B slower than A: what does the difference consist of?
+-- for: find out why
 --
 -- method: runs A and B interleaved, in passes: one for times, one in which functions, system calls and page faults
 --   are sampled, one in which system calls are traced, some for the vendor's top-down tree, and one under Valgrind

@@ -75,6 +75,9 @@ describe("a script's word", function()
     assert.not_matches("second alpha", result.out)
     assert.matches("beta%s+second beta%?\n", result.out)
     assert.matches("gamma%s+data gamma%?\n", result.out)
+    -- A header without "for: …" is that of a user's own script.
+    assert.is_true(result.out:find "\nlearn:\n" < result.out:find "\nyours:\nalpha ")
+    assert.matches("\n  yours +alpha beta gamma\n", run({ "--help" }).out)
   end)
 
   it("finds modules beside the script before any other", function()

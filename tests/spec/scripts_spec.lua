@@ -1,5 +1,6 @@
 -- The scripts that come along: each explains itself, and its example is one.
 
+local lists = require "pmclua.base.lists"
 local support = require "tests.support"
 
 local SCRIPTS = support.root .. "/scripts"
@@ -77,6 +78,11 @@ for _, name in ipairs(names()) do
     it("has a header with a question and every part", function()
       local found = header(name)
       assert.not_equal("", found.question)
+      assert.is_string(found.purpose, "no line `for: …`")
+      for _, group in ipairs(require("pmclua.cli.help").scripts()) do
+        local is_here = lists.contains(lists.column(group.scripts, "name"), name)
+        assert.equal(group.purpose == found.purpose, is_here, group.purpose)
+      end
       for _, part in ipairs(PARTS) do assert.is_string(found.parts[part], "no " .. part) end
       assert.matches("^pmclua " .. name .. "%f[%W]", found.parts.usage)
       assert.is_true(#commands(name) > 0, "no command in the example")

@@ -249,19 +249,23 @@ end
 
 local show = {}
 
-function show.help() io.write(require("pmclua.cli.help").COMMAND_LINE) end
+function show.help() io.write(require("pmclua.cli.help").command_line()) end
 
 function show.version()
   io.write(("pmclua %s (%s)\n"):format(require("pmclua.core").version, jit.version))
 end
 
 function show.list()
-  local help, script = require "pmclua.cli.help", require "pmclua.cli.script"
-  local list, longest = script.all(), 0
-  for _, entry in ipairs(list) do longest = math.max(longest, #entry.name) end
-  for _, entry in ipairs(list) do
-    local name = require("pmclua.base.text").pad(entry.name, longest + 2)
-    help.write(name .. script.header(entry.path).question .. "\n")
+  local help, text = require "pmclua.cli.help", require "pmclua.base.text"
+  local groups, longest = help.scripts(), 0
+  for _, group in ipairs(groups) do
+    for _, entry in ipairs(group.scripts) do longest = math.max(longest, #entry.name) end
+  end
+  for i, group in ipairs(groups) do
+    help.write((i > 1 and "\n" or "") .. group.purpose .. ":\n")
+    for _, entry in ipairs(group.scripts) do
+      help.write(("%s%s\n"):format(text.pad(entry.name, longest + 2), entry.question))
+    end
   end
 end
 

@@ -131,6 +131,7 @@ local PARTS = { method = true, usage = true, example = true, reading = true, cav
 ---@class pmclua.Header
 ---@field text string the whole comment, without its marks
 ---@field question string its first paragraph, in one line; "" where there is none
+---@field purpose? string what people want who run it, of the line "for: …" in that paragraph
 ---@field parts table<string, string> by name: method, usage, example, reading, caveats
 
 --- The comment that `path` begins with, after a "#!" line. A script without one, or that has gone, has an empty header.
@@ -151,12 +152,17 @@ end
 ---@param path? string nil has an empty header
 ---@return pmclua.Header
 function M.header(path)
-  local header = { text = path and header_text(path) or "", parts = {} }
+  local text, purpose = path and header_text(path) or "", nil
+  text = text:gsub("\nfor: ([^\n]*)", function(words)
+    purpose = words
+    return ""
+  end, 1)
+  local header = { text = text, purpose = purpose, parts = {} }
   local name, lines = "question", {}
   local function finish()
-    local text = table.concat(lines, "\n"):gsub("%s+$", "")
-    if name == "question" then header.question = text:match("^(.-)\n%s*\n") or text
-    else header.parts[name] = text end
+    local part = table.concat(lines, "\n"):gsub("%s+$", "")
+    if name == "question" then header.question = part:match("^(.-)\n%s*\n") or part
+    else header.parts[name] = part end
     lines = {}
   end
   for _, line in ipairs(require("pmclua.base.text").lines(header.text)) do

@@ -290,7 +290,8 @@ function checks.waited(cell)
   local has_clock = lists.any(cell.events, function(event) return event.title == "task-clock" end)
   return ("noise: it waited for a CPU for %s of its time (more than %s in %d of %s)"):format(
     text.percent(wait_ns / wall_ns), text.percent(margin), over, text.plural(waited.count, "repetition")),
-    "something else had the CPUs, or its own threads and children: quiet the machine, pin it to an idle CPU, or "
+    "something else had the CPUs, or its own threads and children: quiet the machine, pin it to an idle "
+    .. "CPU, or "
     .. (has_clock and "look at task-clock, which leaves that out" or "compare CPU time (task-clock)")
 end
 

@@ -6,9 +6,9 @@ local text = require "pmclua.base.text"
 local M = {}
 
 M.COMMAND_LINE = [[
-usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
+usage: pmclua [options] [NAME | SCRIPT.lua] [ARGS]
+  NAME         run one of these: `pmclua NAME --help` explains it, by example
   SCRIPT.lua   run a script; an experiment that it returns is run and reported
-  NAME         the same for a reusable script (`pmclua NAME --help` explains it)
   (nothing)    the REPL on a terminal; otherwise the script on standard input
   -            the script on standard input
   -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
@@ -23,6 +23,38 @@ usage: pmclua [options] [SCRIPT.lua | NAME] [ARGS]
 
 local WIDTH = 80
 local MARGIN = 26      -- column in which explanations begin
+
+-- What people want, in the order in which they come to it; scripts of a user's own stand last.
+local PURPOSES = { "count", "compare", "find out why", "gate", "look around", "learn", "yours" }
+
+--- The reusable scripts by what people want.
+---@return { purpose: string, scripts: { name: string, question: string }[] }[]
+function M.scripts()
+  local script, by_purpose = require "pmclua.cli.script", {}
+  for _, entry in ipairs(script.all()) do
+    local header = script.header(entry.path)
+    local purpose = lists.contains(PURPOSES, header.purpose) and header.purpose or "yours"
+    by_purpose[purpose] = lists.append(by_purpose[purpose] or {},
+      { { name = entry.name, question = header.question } })
+  end
+  return lists.map(PURPOSES, function(purpose)
+    return by_purpose[purpose] and { purpose = purpose, scripts = by_purpose[purpose] }
+  end)
+end
+
+--- What `pmclua --help` prints.
+---@return string
+function M.command_line()
+  local lines, indent = {}, 15
+  for _, group in ipairs(M.scripts()) do
+    local names = table.concat(lists.column(group.scripts, "name"), " ")
+    for i, line in ipairs(text.wrap(names, WIDTH - indent)) do
+      lines[#lines + 1] = text.pad(i == 1 and "  " .. group.purpose or "", indent) .. line
+    end
+  end
+  local usage, words = M.COMMAND_LINE:match "^(.-\n)(.*)$"
+  return usage .. table.concat(lines, "\n") .. "\n\n" .. words
+end
 
 --- Prints a text on standard output, in the characters that it can show.
 ---@param shown string

@@ -194,6 +194,12 @@ local function step(chunk, source, scope)
   return running.end_status() == 0
 end
 
+local FIRST_STEPS = [[
+pmclua doctor            in a shell: what counts on this machine
+pmclua stat -- COMMAND   in a shell: counts a command, as perf stat does
+print(pmc.measure "ls")  here: measures one, with intervals
+]]
+
 --- Reads, runs and shows until the end of input. Returns the exit status: on a terminal 0, else 1 when
 --- anything failed.
 ---@param scope table the globals of what is typed
@@ -201,6 +207,7 @@ end
 function M.run(scope)
   local on_terminal = core.is_terminal(0)
   if on_terminal then
+    io.write(FIRST_STEPS)
     io.write(("pmclua %s (%s): pmc.help() explains `pmc`, Ctrl-D leaves\n")
       :format(core.version, jit.version))
   end
