@@ -41,6 +41,7 @@ ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default
 # is built without being named here.
 SHARED  := host counters message calls profile
 CORE    := elf lines
+RUNNER  := runner runner/session runner/probing runner/launching runner/kernels
 sources = $(sort $(wildcard $(1:%=core/%/*.c)))
 objects = $(patsubst %.c,$(BUILD)/%.o,$1)
 
@@ -48,7 +49,7 @@ SCRIPTS := $(sort $(wildcard scripts/*.lua))
 LUA := $(sort $(shell find lua/pmclua -name '*.lua'))
 
 core_objects   := $(call objects,core/client.c core/pfm.c $(call sources,$(SHARED) $(CORE)))
-runner_objects := $(call objects,$(call sources,runner $(SHARED)))
+runner_objects := $(call objects,$(call sources,$(RUNNER) $(SHARED)))
 
 # One short line a file: $(call say,CC,core/main.c) before a command. V=1 shows the commands, -s nothing.
 ifneq ($(filter-out 0,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),)

@@ -32,7 +32,7 @@ local function order_of(page, heading)
   local text, rank, count = read(page), {}, 0
   local from = assert(text:find(heading, 1, true), page .. " has no heading " .. heading)
   local section = text:sub(from + #heading):match "^(.-)\n## " or text:sub(from)
-  for name in section:gmatch "\n| ([%w_]+)/? |" do
+  for name in section:gmatch "\n| ([%w_/]-)/? |" do
     if not rank[name] then
       count = count + 1
       rank[name] = count
@@ -142,10 +142,10 @@ local C = files "core -name '*.[ch]'"
 local INSTALLED = { ["core/pmclua_kernel.h"] = true, ["core/pmclua_mark.h"] = true }
 
 local function check_includes(path, text)
-  local folder = path:match "^core/([%w_]+)/"
+  local folder = path:match "^core/(.+)/"
   if not folder then return end
   if not folder_rank[folder] then return find("%s: the folder %s is not in core/README.md", path, folder) end
-  for other in text:gmatch '#include "([%w_]+)/' do
+  for other in text:gmatch '#include "([%w_/]+)/' do
     if not folder_rank[other] or folder_rank[other] > folder_rank[folder] then
       find("%s: %s includes a header of %s, which comes after it", path, folder, other)
     end

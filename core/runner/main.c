@@ -15,16 +15,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "attachment.h"
-#include "channel.h"
-#include "child.h"
-#include "command.h"
-#include "descriptors.h"
-#include "fixed.h"
-#include "kernel.h"
-#include "launch.h"
-#include "memory.h"
-#include "probed.h"
+#include "runner/kernels/kernel.h"
+#include "runner/launching/command.h"
+#include "runner/launching/fixed.h"
+#include "runner/launching/launch.h"
+#include "runner/probing/attachment.h"
+#include "runner/probing/probed.h"
+#include "runner/session/channel.h"
+#include "runner/session/child.h"
+#include "runner/session/descriptors.h"
+#include "runner/session/memory.h"
 
 /* ---- what was defined ---- */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "calls/ring.h"
-#include "runner/team.h"
+#include "runner/kernels/team.h"
 
 enum { THREADS = 4, STEPS = 5000, RECORDS = 200000, RING_BYTES = 1 << 13 };
 

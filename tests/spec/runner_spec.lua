@@ -91,7 +91,7 @@ local HELD = [[
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "runner/launch.h"
+#include "runner/launching/launch.h"
 extern char **environ;
 static void swallow(int signal) { (void)signal; }
 int main(void)
@@ -415,7 +415,7 @@ describe("the runner", function()
     local folder = support.folder()
     support.write(folder .. "/held.c", HELD)
     local built = support.run { "cc", "-I" .. support.root .. "/core", "-o", folder .. "/held",
-      folder .. "/held.c", support.root .. "/core/runner/launch.c" }
+      folder .. "/held.c", support.root .. "/core/runner/launching/launch.c" }
     assert.equal(0, built.status, built.err)
     assert.equal("2", support.run({ folder .. "/held" }).out)
   end)

@@ -5,7 +5,7 @@
 -- Such a function is the instruction, code that restores the stack pointer, and the return. It comes in four
 -- copies: one probed at both ends, one at its entry, one not at all; and the return alone, not probed.
 --
--- Invariant: no function changes anything outside the process that runs it (core/runner/probed.c), and each returns
+-- Invariant: no function changes anything outside the process that runs it (core/runner/probing/probed.c), and each returns
 -- whatever its instruction does, or that process dies.
 
 local bit = require "bit"

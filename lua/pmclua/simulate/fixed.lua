@@ -1,7 +1,7 @@
 --- fixed.lua: simulated runs in which a program draws the same each time: simulation = { random = "fixed" }.
 --
 -- The runner starts Valgrind and answers in the OS kernel's place whoever asks for random numbers or the time of day
--- (core/runner/fixed.c). It lists which of these were asked for; which functions of the C library did that is in
+-- (core/runner/launching/fixed.c). It lists which of these were asked for; which functions of the C library did that is in
 -- Valgrind's own files, where symbols tell.
 
 local lists = require "pmclua.base.lists"

@@ -1,6 +1,6 @@
 --- kernel.lua: kernels counted by callgrind.
 --
--- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/simulated.c).
+-- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/kernels/simulated.c).
 -- What the call itself adds is measured on the runner's empty kernel in the same process, and subtracted exactly.
 
 local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "../../../core/runner/valgrind_request.h"
+#include "../../../core/runner/session/valgrind_request.h"
 #include "timing.h"
 
 enum { TURNS = 1000 };

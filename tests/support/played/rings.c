@@ -32,7 +32,7 @@ static uint64_t *word_at(const struct copied *ring, struct perf_event_mmap_page 
     return (uint64_t *)((char *)of + ring->page + (place & (ring->bytes - ring->page - 1)));
 }
 
-/* A sample that holds a group's reading, as runner/probe_attrs.c asks for it: header, id, task, time, members, both
+/* A sample that holds a group's reading, as runner/probing/probe_attrs.c asks for it: header, id, task, time, members, both
  * times, and value and id of each. */
 static void play_sample(uint64_t *words, uint64_t count)
 {

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "event_set.h"
 #include "counters/attr.h"
 #include "host/lists.h"
+#include "runner/session/child.h"
+#include "runner/session/event_set.h"
 #include "probe_attrs.h"
 
 /* What an attr of a PMU of probes says. */

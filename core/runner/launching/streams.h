@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "answer.h"
+#include "runner/session/answer.h"
 
 /* One captured stream (capture.c): the command writes to `theirs`, a pipe; what is read is kept up to a limit, and
  * thrown away beyond it. fd -1: not captured. */

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "answer.h"
+#include "runner/session/answer.h"
 #include "follower.h"
 
 /* Probes on a command, and who follows its calls. */

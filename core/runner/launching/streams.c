@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descriptors.h"
+#include "runner/session/descriptors.h"
 #include "streams.h"
 
 enum { CAPTURE_DEFAULT = 16 << 20 };

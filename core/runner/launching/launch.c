@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/clocks.h"
-#include "launch.h"
 #include "counters/rawcall.h"
-#include "valgrind_request.h"
+#include "host/clocks.h"
+#include "runner/session/valgrind_request.h"
+#include "launch.h"
 
 #if defined __SANITIZE_THREAD__
 #define MUST_FORK 1

@@ -14,8 +14,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "crash.h"
 #include "message/message.h"
+#include "crash.h"
 
 enum { STACK_BYTES = 48 * 1024, LINE_BYTES = 4096 + 256 };
 

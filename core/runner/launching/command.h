@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include "answer.h"
-#include "event_set.h"
-#include "region_set.h"
-#include "run.h"
+#include "runner/probing/region_set.h"
+#include "runner/session/answer.h"
+#include "runner/session/event_set.h"
+#include "runner/session/run.h"
 #include "streams.h"
 
 struct command {

@@ -16,7 +16,7 @@
 
 #include "counters/attr.h"
 #include "host/lists.h"
-#include "child.h"
+#include "runner/session/child.h"
 #include "region_set.h"
 
 enum { KEEP_DEFAULT = 100000 };

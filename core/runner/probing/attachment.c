@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "host/proc.h"
+#include "runner/session/channel.h"
+#include "runner/session/child.h"
 #include "attachment.h"
-#include "channel.h"
-#include "child.h"
 #include "regions.h"
 
 enum {

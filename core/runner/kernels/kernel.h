@@ -3,8 +3,8 @@
  */
 #pragma once
 
+#include "runner/session/run.h"
 #include "pmclua_kernel.h"
-#include "run.h"
 #include "team.h"
 
 struct kernel {

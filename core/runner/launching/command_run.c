@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 #include "host/padding.h"
-#include "accounts.h"
-#include "child.h"
+#include "runner/probing/regions.h"
+#include "runner/session/accounts.h"
+#include "runner/session/child.h"
+#include "runner/session/descriptors.h"
+#include "runner/session/left.h"
+#include "runner/session/memory.h"
+#include "runner/session/sampled.h"
+#include "runner/session/set_counters.h"
+#include "runner/session/traced.h"
 #include "command.h"
-#include "descriptors.h"
 #include "launch.h"
-#include "left.h"
-#include "memory.h"
-#include "regions.h"
-#include "sampled.h"
-#include "set_counters.h"
-#include "traced.h"
 
 extern char **environ;
 

@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #include "host/padding.h"
-#include "answer.h"
-#include "channel.h"
-#include "child.h"
+#include "runner/session/answer.h"
+#include "runner/session/channel.h"
+#include "runner/session/child.h"
+#include "runner/session/descriptors.h"
+#include "runner/session/memory.h"
+#include "runner/session/sampled.h"
 #include "crash.h"
-#include "descriptors.h"
 #include "kernel.h"
-#include "memory.h"
-#include "sampled.h"
 #include "simulated.h"
 
 /* ---- the measured call ---- */

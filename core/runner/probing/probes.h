@@ -4,7 +4,7 @@
 #pragma once
 
 #include "calls/ring.h"
-#include "event_set.h"
+#include "runner/session/event_set.h"
 #include "region_set.h"
 
 enum member_role { MEMBER_COUNTS, MEMBER_SWITCH, MEMBER_TRACEPOINT, MEMBER_POINT };

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "counters/attr.h"
-#include "event_set.h"
 #include "host/lists.h"
+#include "event_set.h"
 
 static int add_group(struct event_set *set)
 {

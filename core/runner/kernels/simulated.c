@@ -16,9 +16,9 @@
 
 #include "host/clocks.h"
 #include "host/descendants.h"
-#include "fixed.h"
+#include "runner/launching/fixed.h"
+#include "runner/session/valgrind_request.h"
 #include "simulated.h"
-#include "valgrind_request.h"
 
 /* ---- the bracket ---- */
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "run.h"
+#include "runner/session/run.h"
 #include "team.h"
 
 /* Whether callgrind can count a run by this team: 0; -ENOSYS: no Valgrind runs us, or its requests are not known for

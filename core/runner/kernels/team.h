@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "accounts.h"
+#include "runner/session/accounts.h"
 #include "guard.h"
 
 /* One thread of a team, its open counters and what its last step measured. */

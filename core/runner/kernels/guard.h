@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-#include "set_counters.h"
+#include "runner/session/set_counters.h"
 
 /* What is known of one thread's task-clock (thread_starts.c). */
 struct guard {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "message/message.h"
-#include "tracefs.h"
+#include "runner/session/tracefs.h"
 
 /* A place of a file, or an event. */
 struct point {

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "answer.h"
-#include "event_set.h"
-#include "run.h"
+#include "runner/session/answer.h"
+#include "runner/session/event_set.h"
+#include "runner/session/run.h"
 
 struct attachment;
 
