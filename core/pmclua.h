@@ -785,7 +785,7 @@ struct pmclua_function {
 int pmclua_symbols_open(struct pmclua_symbols **symbols, const char *path, const char *debug_file);
 void pmclua_symbols_close(struct pmclua_symbols *symbols);
 /* The user that the file belongs to. */
-int pmclua_symbols_owner(const struct pmclua_symbols *symbols, uint32_t *uid);
+uint32_t pmclua_symbols_owner(const struct pmclua_symbols *symbols);
 int32_t pmclua_symbols_count(const struct pmclua_symbols *symbols);
 /* Function `index`, counted from 0. -ENOENT. */
 int pmclua_symbols_function(struct pmclua_symbols *symbols, int32_t index, struct pmclua_function *function);

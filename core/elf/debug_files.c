@@ -3,7 +3,8 @@
  *
  * Invariant: whoever made a program chose these names, so they may be those of FIFOs, to which nobody writes, and of
  * devices. Elfutils opens whatever is there: it is asked for the system's own folder alone. Only regular files are
- * opened here, and only those of the same build are used.
+ * opened here, and only those of the same build are used. What is mapped is read at any time later, and who cuts a file
+ * short ends whoever has it mapped: of files of others it is a copy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,18 +12,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/written.h"
 #include "symbols.h"
 
+/* ---- opening ---- */
+
+enum { MOST_BYTES = 1 << 29 };          /* of a copy */
+
+/* A copy of a file in memory; takes over the descriptor. */
+static int copy_of(int fd, uint64_t bytes)
+{
+    char block[16384];
+    int copy = bytes > MOST_BYTES ? -1 : memfd_create("pmclua-copy", MFD_CLOEXEC);
+    int64_t got = copy < 0 ? (bytes > MOST_BYTES ? -EFBIG : -errno) : 1;
+    for (uint64_t at = 0; at < bytes && got > 0; at += (uint64_t)got) {
+        got = pmclua_read_at(fd, at, block, sizeof block);
+        int result = got > 0 ? pmclua_write(copy, block, (uint64_t)got) : 0;
+        got = result < 0 ? result : got;
+    }
+    close(fd);
+    if (got < 0 && copy >= 0)
+        close(copy);
+    return got < 0 ? (int)got : copy;
+}
+
+int file_open_mapped(const char *path, uint32_t *uid)
+{
+    struct stat facts;
+    uint64_t bytes;
+    int fd = pmclua_open_plain(path, 0, uid, &bytes);
+    int is_still = fd < 0 || (fstat(fd, &facts) == 0 && user_is_trusted(*uid) && !(facts.st_mode & S_IWOTH));
+    return is_still ? fd : copy_of(fd, bytes);
+}
+
 /* Opens a regular file; a relative name is below `folder`. -1: there is none. */
-static int open_below(const char *folder, const char *name, uint64_t *bytes)
+static int open_below(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     uint32_t uid;
     int length = *name == '/' ? snprintf(path, sizeof path, "%s", name)
                               : snprintf(path, sizeof path, "%s/%s", folder, name);
-    int fd = length < (int)sizeof path ? pmclua_open_plain(path, 0, &uid, bytes) : -1;
+    int fd = length < (int)sizeof path ? file_open_mapped(path, &uid) : -1;
     return fd < 0 ? -1 : fd;
 }
 
@@ -45,21 +79,21 @@ static int has_id(int fd, const void *id, ssize_t bytes)
     return has;
 }
 
-/* CRC-32, as .gnu_debuglink has it, of a file of `bytes`: it may be written to meanwhile. */
-static int has_crc(int fd, uint64_t bytes, uint32_t wanted)
+/* CRC-32, as .gnu_debuglink has it. */
+static int has_crc(int fd, uint32_t wanted)
 {
     uint32_t table[256], crc = ~0u;
     uint8_t block[16384];
-    ssize_t got = 0;
+    ssize_t got;
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++)
             table[i] = table[i] >> 1 ^ (0xedb88320u & -(table[i] & 1));
     }
-    for (uint64_t at = 0; at < bytes && (got = pread(fd, block, sizeof block, (off_t)at)) > 0; at += (uint64_t)got)
+    for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)
         for (ssize_t i = 0; i < got; i++)
             crc = table[(crc ^ block[i]) & 255] ^ crc >> 8;
-    return got > 0 && ~crc == wanted;
+    return got == 0 && ~crc == wanted;
 }
 
 /* ---- what was split off ---- */
@@ -76,11 +110,10 @@ static int find_beside(Dwfl_Module *module, const char *path, const char *link, 
     find_folder(path, folder);
     for (int i = 0; fd < 0 && i < 2; i++) {
         char *name = NULL;
-        uint64_t bytes;
         int made = link ? asprintf(&name, "%s/%s%s", folder, places[i], link)
                         : asprintf(&name, "%s/%s%s.debug", folder, places[i], base ? base + 1 : path);
-        fd = made > 0 ? open_below("", name, &bytes) : -1;
-        if (fd >= 0 && !(id_bytes > 0 ? has_id(fd, id, id_bytes) : link && has_crc(fd, bytes, crc))) {
+        fd = made > 0 ? open_below("", name) : -1;
+        if (fd >= 0 && !(id_bytes > 0 ? has_id(fd, id, id_bytes) : link && has_crc(fd, crc))) {
             close(fd);
             fd = -1;
         }
@@ -96,11 +129,10 @@ int debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwar
                     const char *link, GElf_Word crc, char **found)
 {
     struct pmclua_symbols *symbols = *userdata;
-    uint64_t bytes;
     if (symbols->debug_file) {
         *found = symbols->debug_file;
         symbols->debug_file = NULL;
-        return open_below("", *found, &bytes);
+        return open_below("", *found);
     }
     /* A part that dwz moved has no checksum: debug_shared. A name with folders is none of .gnu_debuglink. */
     if (link && (crc == 0 || strchr(link, '/')))
@@ -122,10 +154,9 @@ static void find_own_folder(const struct pmclua_symbols *symbols, char folder[PA
 int debug_unit_open(const struct pmclua_symbols *symbols, const char *name, const char *built_in)
 {
     char folder[PATH_MAX];
-    uint64_t bytes;
     find_own_folder(symbols, folder);
-    int fd = open_below(folder, name, &bytes);
-    return fd < 0 && built_in && *built_in == '/' ? open_below(built_in, name, &bytes) : fd;
+    int fd = open_below(folder, name);
+    return fd < 0 && built_in && *built_in == '/' ? open_below(built_in, name) : fd;
 }
 
 /* ---- what several files share ---- */
@@ -138,13 +169,12 @@ int debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **miss
     const struct elfutils *dw = elfutils();
     char folder[PATH_MAX];
     const void *id;
-    uint64_t size;
     ssize_t bytes = dw->dwelf_dwarf_gnu_debugaltlink(dwarf, missing, &id);
     if (bytes <= 0)
         return 0;
     find_own_folder(symbols, folder);
     if (symbols->shared_fd < 0)
-        symbols->shared_fd = open_below(folder, *missing, &size);
+        symbols->shared_fd = open_below(folder, *missing);
     if (!symbols->shared && symbols->shared_fd >= 0 && has_id(symbols->shared_fd, id, bytes))
         symbols->shared = dw->dwarf_begin(symbols->shared_fd, DWARF_C_READ);
     dw->dwarf_setalt(dwarf, symbols->shared ? symbols->shared : none);

@@ -140,8 +140,7 @@ static int is_compressed_otherwise(const char *path)
 {
     const struct elfutils *dw = elfutils();
     uint32_t uid;
-    uint64_t bytes;
-    int fd = pmclua_open_plain(path, 0, &uid, &bytes), result = 0;
+    int fd = file_open_mapped(path, &uid), result = 0;
     Elf *elf = fd >= 0 ? dw->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     for (Elf_Scn *scn = NULL; elf && (scn = dw->elf_nextscn(elf, scn));) {
         GElf_Shdr header;

@@ -47,10 +47,9 @@ struct package *package_open(const struct pmclua_symbols *symbols)
     for (int i = 0; !package && i < 2; i++) {
         char *path = NULL;
         uint32_t uid;
-        uint64_t bytes;
         if (!files[i] || asprintf(&path, "%s.dwp", files[i]) < 0)
             continue;
-        package = open_at(pmclua_open_plain(path, 0, &uid, &bytes));
+        package = open_at(file_open_mapped(path, &uid));
         free(path);
     }
     return package;

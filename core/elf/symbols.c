@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/lists.h"
@@ -80,11 +79,9 @@ const struct section *symbols_section(const struct pmclua_symbols *symbols, uint
 }
 
 /* elfutils opens what it is given, and whoever opens a pipe may wait for ever. */
-static int open_file(const char *path)
+static int open_file(struct pmclua_symbols *symbols, const char *path)
 {
-    uint32_t uid;
-    uint64_t bytes;
-    int fd = pmclua_open_plain(path, 0, &uid, &bytes);
+    int fd = file_open_mapped(path, &symbols->owner);
     return fd == -ENOTSUP || fd == -EISDIR ? -ENOEXEC : fd;
 }
 
@@ -96,7 +93,7 @@ int pmclua_symbols_open(struct pmclua_symbols **out, const char *path, const cha
     if (!symbols)
         return -ENOMEM;
     symbols->shared_fd = -1;
-    symbols->fd = open_file(path);
+    symbols->fd = open_file(symbols, path);
     symbols->debug_file = debug_file ? strdup(debug_file) : NULL;
     int result = symbols->fd < 0 ? symbols->fd : debug_file && !symbols->debug_file ? -ENOMEM
         : report_file(symbols, path);
@@ -139,14 +136,7 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     free(symbols);
 }
 
-int pmclua_symbols_owner(const struct pmclua_symbols *symbols, uint32_t *uid)
-{
-    struct stat facts;
-    if (fstat(symbols->fd, &facts) < 0)
-        return -errno;
-    *uid = facts.st_uid;
-    return 0;
-}
+uint32_t pmclua_symbols_owner(const struct pmclua_symbols *symbols) { return symbols->owner; }
 
 /* ---- places ---- */
 

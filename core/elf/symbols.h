@@ -17,7 +17,8 @@ struct symbol {
 struct section { uint64_t start, end; uint32_t entry_bytes; int is_plt; };    /* of code */
 
 struct pmclua_symbols {
-    int fd;                        /* the file itself */
+    int fd;                        /* the file itself, or a copy of another user's */
+    uint32_t owner;                /* user of the file */
     char *debug_file;              /* that is to be read; NULL: it is, or is of the customary places */
     struct section *section;       /* by address */
     int32_t sections;
@@ -87,6 +88,8 @@ const struct source_line *lines_find(const struct lines *lines, uint64_t place, 
 
 /* ---- debug_files.c ---- */
 
+/* Opens a regular file to be mapped, and its owner: of what another user may cut short meanwhile it is a copy. -errno. */
+int  file_open_mapped(const char *path, uint32_t *uid);
 /* A Dwfl_Callbacks' find_debuginfo: the file that was given, or one of the customary places. No server is asked. */
 int  debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,
                      const char *link, GElf_Word crc, char **found);

@@ -178,13 +178,13 @@ end
 
 -- ---- what is left ----
 
---- Files where none may be; of the cache all that is no source, object or list of what was read; folders of
+--- Files where none may be; of the cache all that is no source, object or name of the last one; folders of
 --- compilers.
 local function left_files(result)
   return support.output_of(([[
     cd '%s'; find tmp home -type f ! -name history ! -path 'home/.local/state/pmclua/results/*.jsonl' \
       ! -path 'home/.cache/pmclua/vendor/*'
-    find cache ! -type d ! -name '*.so' ! -name '*.c' ! -name '*.reads' 2>/dev/null
+    find cache ! -type d ! -name '*.so' ! -name '*.[co]' ! -name '*.last' 2>/dev/null
     find tmp -type d -name 'pmclua-compile-*']]):format(result.place))
 end
 

@@ -155,3 +155,21 @@ describe("debug information that several files share", function()
     assert.matches("shared, which is missing", ask(one), 1, true)
   end)
 end)
+
+describe("a program of another user", function()
+  it("is read on where he cuts it short, and its debug files too", function()
+    support.need(support.have_root(), "giving files away needs root")
+    local cut = support.write(support.folder() .. "/cut.lua", [[
+      local list = assert(require("pmclua.core.symbols").open(arg[1]))
+      if arg[2] then list:at(1) list:inlined "main" end
+      for i = 1, #arg do io.open(arg[i], "w"):close() end
+      print(list:inlined("fill").places)]])
+    local whole = compile()
+    local bare, debug = separated()
+    os.execute(("chown 65534 %s %s %s"):format(whole, bare, debug))
+    for _, files in ipairs { { whole }, { bare, debug } } do
+      local result = support.pmclua { cut, unpack(files) }
+      assert.same({ 0, "1\n", "" }, { result.status, result.out, result.err })
+    end
+  end)
+end)

@@ -54,12 +54,8 @@ end
 ---@field is_local boolean
 ---@field part boolean split off another function
 
---- The user that the file belongs to; nil: not known.
----@return integer?
-function Symbols:owner()
-  local uid = ffi.new "uint32_t[1]"
-  return C.pmclua_symbols_owner(open_handle(self), uid) == 0 and uid[0] or nil
-end
+---@return integer uid of the user that the file belongs to
+function Symbols:owner() return C.pmclua_symbols_owner(open_handle(self)) end
 
 --- Function `index`, from 1; nil past the last.
 ---@param index integer

@@ -24,11 +24,10 @@ local function candidates(source, file)
 end
 
 local ROOT = 0
-local NOBODY = 2 ^ 32 - 2               -- owns nothing
 
 -- Whose choice the sources of a program are, where that one may see less than the reader.
 local function chooser_of(symbols)
-  local owner = symbols:owner() or NOBODY
+  local owner = symbols:owner()
   return owner ~= ROOT and owner ~= core.uid() and owner or nil
 end
 
