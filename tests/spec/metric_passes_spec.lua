@@ -88,7 +88,8 @@ describe("the passes of metrics", function()
     local machine = played.machine { counters = 4, events = EVENTS }
     local run = machine.pmclua { "stat", "-r", "7", "-e", ALL, "-M", "stalls = (bus_cycles + branches + "
       .. "stalled_cycles_frontend + stalled_cycles_backend) / cycles", "--", machine.work, "1000+500", "10" }
-    assert.matches("the passes agree in cycles within [1-9][%d.]* %%", (run.err:gsub("%s+", " ")))
+    local share = tonumber(run.err:gsub("%s+", " "):match "the passes agree in cycles within ([%d.]+) %%")
+    assert.is_true(share > 0 and share < 50, share)        -- the work differs by half at most
   end)
 
   it("have slots first where Intel's topdown events are led by it, whatever the order", function()

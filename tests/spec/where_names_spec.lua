@@ -228,14 +228,17 @@ describe("a function of two builds", function()
   end)
 
   it("was not renamed where it has other callers", function()
-    local function both(caller)
+    local function both(chain_a, chain_b)
       local old = made.line("old", 5, { text = "aa" })
-      return code.new { a = { made.profile({ old }, { chains = { ["main;old"] = 5 } }) },
+      return code.new { a = { made.profile({ old }, { chains = { [chain_a] = 5 } }) },
         b = { made.profile({ new("new", 7, { text = "aa" }) }, { program = NEW.file,
-          chains = { [caller .. ";new"] = 7 } }) } }
+          chains = { [chain_b] = 7 } }) } }
     end
-    assert.equal(1, #both("main").lines)
-    assert.equal(2, #both("other").lines)
+    assert.equal(1, #both("main;old", "main;new").lines)
+    assert.equal(2, #both("main;old", "other;new").lines)
+    assert.equal(1, #both("old", "new").lines)                  -- both begin their thread
+    assert.equal(2, #both("main;old", "new").lines)
+    assert.equal(2, #both("old", "main;new").lines)
   end)
 
   it("has hashes of its source that leave out its name, and none where the source is newer", function()
