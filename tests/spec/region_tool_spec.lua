@@ -190,6 +190,19 @@ describe("pmclua regions", function()
     assert.truthy(lines[4]:find "^touch,%d+,%d+,0,%d+,%d+,3$")
   end)
 
+  it("shows calls in Markdown and on a page, and single ones as CSV", function()
+    support.need_unwatched("functions of the runner run as copies, without probes", "valgrind")
+    local result = pmc.regions({ program "pages.c", "calls", "3" }, { events = { FAULTS }, calibrate = false,
+      regions = { "touch", "main" } })
+    assert.matches("**touch · 3 calls**\n\n| event | total |", result:report { format = "markdown" }, 1, true)
+    local page = result:report { format = "html" }
+    assert.matches("<figcaption>touch · 3 calls</figcaption>", page, 1, true)
+    assert.not_matches("<section id=\"plan\">", page)
+    assert.equal(result:calls_csv(), result:report { format = "csv" })
+    local said = support.message_of(result.report, result, { format = "cvs" })
+    assert.matches("a report of regions has no format 'cvs'; did you mean 'csv'", said, 1, true)
+  end)
+
   it("writes no name into CSV that a spreadsheet would take for a formula", function()
     local result = pmc.regions({ program "pages.c", "calls", "1" }, { events = { FAULTS }, calibrate = false,
       regions = { { "touch", name = "=1+1" } } })

@@ -37,7 +37,8 @@ M.list = {
   { "any-arguments", false, help = "with --gate: accept workloads that were given other arguments" },
   { "run-spread", value = "SHARE", help = "spread between runs if --gate names one (times: 15%)" },
   { "strict", false, help = "treat an undecided limit as failed" },
-  { "gate-output", value = "FILE", help = "write the gate's outcome: .json, .md, .xml (JUnit), or text" },
+  { "gate-output", value = "FILE",
+    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), or text" },
   { "plan", false, help = "show what would run, then exit" },
   { "quiet", false, help = "show no progress and no notes" },
 }

@@ -153,13 +153,6 @@ function M.words(gate)
   return terminal.spelled("gate: " .. table.concat(lines, "\ngate: ")) .. "\n"
 end
 
-local ENDINGS = { json = "json", md = "markdown", html = "html", xml = "junit" }
-
---- The format that a file's name asks for.
----@param path string
----@return string
-function M.format_of(path) return ENDINGS[path:match "%.(%w+)$" or ""] or "text" end
-
 -- ---- a table ---------------------------------------------------------------------------------------------
 
 local MARKS = { pass = "holds", fail = "fails", undecided = "undecided", uncountable = "not checked" }

@@ -10,20 +10,20 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- Name, and the forms that it can render, in the order of help texts. The module of that name has
--- write(form, put, options). `screen`, `lines` and `picture` are written by those who make them.
+-- Name, and the forms that it can render, in the order of help texts; `ending` of files, where it is not the name. The
+-- module of that name has write(form, put, options). `screen`, `lines` and `picture` are written by those who make them.
 local FORMATS = {
-  { "text", "words", "picture" },
+  { "text", "words", "picture", ending = "txt" },
   { "table", "blocks", "screen", "lines" },
   { "json", "facts", "lines" },
   { "csv", "records", "lines" },
-  { "markdown", "blocks" },
+  { "markdown", "blocks", ending = "md" },
   { "html", "blocks" },
   { "hyperfine", "times" },
   { "benchmark", "times" },
   { "folded", "stacks" },
   { "speedscope", "stacks" },
-  { "junit", "checks" },
+  { "junit", "checks", ending = "xml" },
   { "svg", "picture" },
   { "png", "picture" },
 }
@@ -67,6 +67,18 @@ function M.formats(kind)
   end
   local names = lists.map(FORMATS, function(format) return form_of(format, kind) and format[1] end)
   return kind == "result" and lists.joined { names, lists.keys(own) } or names
+end
+
+--- The format that a file's name asks for by its ending; nil: none of that kind of report.
+---@param path string
+---@param kind string
+---@return string?
+function M.format_of(path, kind)
+  local ending = (path:match "%.(%a%w*)$" or ""):lower()
+  local format = lists.find(FORMATS, function(row)
+    return (row.ending or row[1]) == ending and form_of(row, kind)
+  end)
+  return format and format[1]
 end
 
 --- Adds a format of a script's own for results.

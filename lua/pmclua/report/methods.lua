@@ -30,7 +30,7 @@ function Result:how() return require("pmclua.report.provenance").render(self.hea
 function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
 function Gate:write(path, format)
-  format = format or path and require("pmclua.report.gate").format_of(path)
+  format = format or path and require("pmclua.report").format_of(path, "gate")
   require("pmclua.host.output").write(self:report { format = format }, path)
 end
 

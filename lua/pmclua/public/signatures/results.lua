@@ -240,12 +240,9 @@ gate:summary() -> text: string
   What did not hold or could not be decided, a line each; one line where all held.
   > print(gate:summary())
 
-gate:report(options?: gate_report_options) -> text: string
-  The gate in a format: text, table, json, markdown, html or junit.
+gate:report(options?: report_options) -> text: string
+  The gate in a format: text (the default), table, json, markdown, html or junit.
   > print(gate:report { format = "junit" })
-
-record gate_report_options
-  format?: name -- default: "text"
 
 gate:write(path?: path, format?: name)
   Writes the report to a path; nil or "-" is standard output. Default: the format that the path's ending asks for.

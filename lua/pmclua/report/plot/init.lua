@@ -51,14 +51,12 @@ end
 
 function Plot:__tostring() return self.output and "written to " .. self.output or self:render "text" end
 
-local ENDINGS = { svg = "svg", png = "png", txt = "text" }
-
 --- The format that a path asks for by its end; text where it has none. Raises for one that no plot has.
 ---@param path string
 ---@return string format
 function M.format_of(path)
   local ending = path:match "%.(%a%w*)$"
-  local format = not ending and "text" or ENDINGS[ending:lower()]
+  local format = not ending and "text" or require("pmclua.report").format_of(path, "plot")
   if format then return format end
   local said = "a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"
   explain.misuse(said:format(ending), 4)
