@@ -1,5 +1,5 @@
---- bins.lua: how many values, or calls of a region, lie where: bins of equal width or equal ratio, and how their
---- distribution looks as five characters.
+--- bins.lua: how many values, or calls of a region, lie where: bins of equal width or equal ratio; a distribution as
+--- five characters, a share as a bar.
 
 local M = {}
 
@@ -96,6 +96,17 @@ function M.drawn(counts)
   local most, signs = math.max(unpack(counts)), {}
   for i, count in ipairs(counts) do signs[i] = SIGNS[1 + math.floor((#SIGNS - 1) * count / most + 0.5)] end
   return table.concat(signs)
+end
+
+local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
+
+--- A share as a bar, to an eighth of a character.
+---@param share number more than the whole, and less than nothing, are drawn as these
+---@param width integer columns of the whole
+---@return string
+function M.bar(share, width)
+  local eighths = math.floor(math.min(1, math.max(0, share)) * width * 8 + 0.5)
+  return ("█"):rep(math.floor(eighths / 8)) .. (EIGHTHS[eighths % 8] or "")
 end
 
 --- The distribution of values. "" where all are one value.

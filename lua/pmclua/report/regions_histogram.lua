@@ -1,12 +1,12 @@
 --- regions_histogram.lua: the calls of a region by what they took of one event, as bars.
 
+local bins = require "pmclua.report.bins"
 local text = require "pmclua.base.text"
 
 local M = {}
 
 local STEPS = 12                 -- about as many lines otherwise
 local FAR = 16                   -- largest over smallest from which on each octave has a line
-local PARTS = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
 
 local function octave_of(value)
   return value < 1 and 0 or 2 ^ math.floor(math.log(value) / math.log(2) + 1e-9)
@@ -32,11 +32,6 @@ function M.steps(bars)
   return steps
 end
 
-local function bar(share, width)
-  local eighths = math.floor(share * width * #PARTS + 0.5)
-  return ("█"):rep(math.floor(eighths / #PARTS)) .. PARTS[eighths % #PARTS + 1]
-end
-
 --- A histogram, below the region's table; nil where there is nothing to show.
 ---@param region pmclua.RegionCalls
 ---@param about pmclua.RegionName
@@ -51,7 +46,7 @@ function M.block(region, about, options)
   local width = math.max(10, require("pmclua.host.terminal").resolve(options).width - 40)
   for i, step in ipairs(steps) do
     rows[i] = { text.value(step.from * scale, about.unit), text.count(step.count),
-      bar(step.count / most, width) }
+      bins.bar(step.count / most, width) }
   end
   return { title = {}, rows = rows, notes = {}, follows = true, columns = {
     { name = about.title .. " from", align = "right" }, { name = "calls", align = "right" }, { name = "" } } }

@@ -3,6 +3,7 @@
 --
 -- Invariant: a node without a number says why; a difference says whether it is one.
 
+local bins = require "pmclua.report.bins"
 local lists = require "pmclua.base.lists"
 local notes = require "pmclua.report.notes"
 local text = require "pmclua.base.text"
@@ -11,14 +12,7 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
 local WIDEST = 12                       -- characters of a bar that is the whole
-
--- A share as a bar, to an eighth of a character.
-local function bar(share)
-  local eighths = math.floor(math.min(1, math.max(0, share)) * WIDEST * 8 + 0.5)
-  return ("█"):rep(math.floor(eighths / 8)) .. (EIGHTHS[eighths % 8] or "")
-end
 
 -- Intel's prefix tells nothing where each node has it.
 local function indented(node, name)
@@ -42,7 +36,7 @@ local function node_row(row)
   if row.summary.n == 0 then
     return { name, words.ABSENT, words.absent(row.summary), span = 3, tone = "dim" }
   end
-  return { name, words.value(row.summary), words.interval(row.summary), bar(row.share or 0),
+  return { name, words.value(row.summary), words.interval(row.summary), bins.bar(row.share or 0, WIDEST),
     threshold_words(row), tone = not row.passed and "dim" or nil,
     tones = { [5] = row.passed and "warn" or nil } }
 end
@@ -86,15 +80,13 @@ local function interval(row)
   return ("%s … %s"):format(signed(row.low), signed(row.high))
 end
 
-local TONES = { more = "bad", fewer = "good" }
-
 local function difference_row(row, name, show_verdict)
   if row.difference == nil then
     return { name, words.ABSENT, text.safe(words.brief(row.why)), span = 3, tone = "dim" }
   end
   return { name, text.short(row.a), text.short(row.b), signed(row.difference), interval(row),
     row.share and text.percent(row.share) or "", show_verdict and words.line_verdict(row) or "",
-    tone = row.rest and "dim" or nil, tones = { [7] = TONES[row.verdict] } }
+    tone = row.rest and "dim" or nil, tones = { [7] = words.TONES[row.verdict] } }
 end
 
 -- What is left of shares that add up is their quotients' rounding.

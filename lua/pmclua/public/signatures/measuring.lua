@@ -236,16 +236,10 @@ topdown:report(options?: shown_options) -> text: string
   The tree in a format: "table", "json", "csv", "markdown" or "html".
   > print(t:report { format = "markdown" })
 
-topdown:plot(options?: tree_plot_options) -> plot
+topdown:plot(options?: picture_options) -> plot
   The tree as bars, drawn by gnuplot.
   raises an error without gnuplot
   > t:plot { output = os.tmpname() .. ".txt" }
-
-record tree_plot_options
-  output?: path -- a path that ends in .svg, .png or .txt
-  format?: "text"|"svg"|"png"
-  width?: integer(20..100000) -- pixels, or characters of text
-  height?: integer(5..100000)
 
 class topdown_plan plan
   What pmc.topdown would measure. Prints as text.

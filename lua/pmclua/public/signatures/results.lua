@@ -27,9 +27,11 @@ pmc.formats(kind?: name) -> names: string[]
   raises an error for another kind
   > print(table.concat(pmc.formats "gate", " "))
 
-record plot_options
+record plot_options picture_options
   kind?: name -- "distribution", "ecdf", "factor", "regression", "order", "histogram" or "time"
   name?: name -- the event or metric; default: the primary one
+
+record picture_options
   output?: path -- a path that ends in .svg, .png or .txt
   format?: "text"|"svg"|"png"
   width?: integer(20..100000) -- pixels, or characters of text
