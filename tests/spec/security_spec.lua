@@ -96,6 +96,7 @@ describe("a compiled kernel", function()
     local folder = support.folder()
     write_header(folder, 2)
     local cc = support.write(folder .. "/cc", ([[#!/bin/sh
+      i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done
       cc "$@" && echo '#define TWO 3' >%s/two.h]]):format(folder))
     sh("chmod 755 " .. cc)
     local first = build(folder, cc)
@@ -108,6 +109,7 @@ describe("a compiled kernel", function()
     local cc = support.write(folder .. "/cc", ([[#!/bin/sh
       cc "$@" || exit
       case " $* " in *" -c "*) ;; *) exit;; esac
+      i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done
       echo >>%s/compiled && echo '#define TWO 3' >%s/two.h
       while [ "$1" != -o ]; do shift; done
       touch -d '1 hour ago' %s/two.h "$2"]]):format(folder, folder, folder))
@@ -122,6 +124,7 @@ describe("a compiled kernel", function()
     local cc = support.write(folder .. "/cc", ([[#!/bin/sh
       cc "$@" || exit
       case " $* " in *" -c "*) echo >>%s/compiled;; esac
+      i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done
       for word; do case $word in *.d) printf 'two.so: two' >"$word";; esac; done]]):format(folder))
     sh("chmod 755 " .. cc)
     build(folder, cc)

@@ -1,8 +1,9 @@
 --- compile.lua: compiles C to shared objects and caches what the compiler made.
 --
--- A source is preprocessed each time. The hash of that text and of all else that decides on it (inputs.lua) names the
--- object that was made of it. What the linker finds decides, too, and is not looked into: it is run each time. Kernels
--- are named by their contents. The cache is a private folder; a file appears in it whole, by rename, or not at all.
+-- What compiles fast is compiled each time. Of what does not, the object is kept, named by the hash of its preprocessed
+-- source and of all else that decides on it (inputs.lua); later that source is preprocessed again. What the linker finds
+-- decides, too, and is not looked into: it is run each time. Kernels are named by their contents. The cache is a private
+-- folder; a file appears in it whole, by rename, or not at all.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -239,9 +240,8 @@ function Build:kept(key)
   return path and core.signature(path) and path or nil
 end
 
--- Preprocesses the source, while something else runs.
+-- Preprocesses the source.
 function Build:look()
-  self.session:use_wait()
   self.text = inputs.preprocessed(self.words, self.source, self.temporaries)
   self.key = self.text and core.hash(self.text):sub(1, 16)
 end
@@ -252,11 +252,6 @@ function Build:run(out, arguments, meanwhile)
   return run_command(self.session, argv, { temporaries = self.temporaries, meanwhile = meanwhile })
 end
 
--- Raises what the compiler wrote.
-function Build:check(result)
-  if not is_well(result) then error(failed(self.unit, result, self.words[1]), 0) end
-end
-
 -- What tells the linker where functions go; nothing where they stay.
 function Build:script()
   if not self.unit.script then return {} end
@@ -265,36 +260,47 @@ function Build:script()
   return { "-Wl,-T," .. path }
 end
 
--- Links an object: the contents of the shared object, or nil and the failing result.
-function Build:link(object, meanwhile)
+-- Links an object, or compiles and links a source: the contents of the shared object, or nil and the failing result.
+function Build:link(input, meanwhile)
   local out = self.temporaries .. "/linked.so"
-  local result = self:run(out,
-    lists.joined { self:script(), { "-x", "none", object }, self.unit.libs or {} }, meanwhile)
+  local result = self:run(out, lists.joined { self:script(), input, self.unit.libs or {} }, meanwhile)
   return is_well(result) and read_file(out) or nil, result
 end
 
--- Compiles the source to an object: its path, in the cache if it may be used again.
-function Build:compile()
-  local object = self.temporaries .. "/unit.o"
-  local looks = not self.text and function() self:look() end or nil
-  self:check(self:run(object, { "-c", inputs.QUIET, "-MMD", "-MF", object .. ".d", self.source }, looks))
+function Build:link_object(path, meanwhile) return path and self:link({ "-x", "none", path }, meanwhile) end
+
+-- Preprocessing takes a third of the time that a small source takes to compile.
+local WORTH_KEEPING_NS = 100e6
+
+-- Keeps an object if it may be used again; its path.
+function Build:keep_object(object)
+  if not self.text then self:look() end
   local is_known = self.text
     and inputs.is_known(self.unit, self.words, self.text, self.source, object, self.began_ns)
   if not is_known then return object end
-  local path = self:keep(("-%s.o"):format(self.key), read_file(object))
   self:keep(".last", self.key)
-  return path
+  return self:keep(("-%s.o"):format(self.key), read_file(object))
 end
 
--- The contents of the shared object. Mostly the object that was made last is the one that is needed: it is linked
--- while the source is preprocessed.
+-- Compiles the source to an object: its path; nil: it fails.
+function Build:compile()
+  local object, start_ns = self.temporaries .. "/unit.o", core.now_ns()
+  local result = self:run(object, { "-c", "-MMD", "-MF", object .. ".d", self.source },
+    function() self.session:use_wait() end)
+  if not is_well(result) then return nil end
+  return core.now_ns() - start_ns < WORTH_KEEPING_NS and object or self:keep_object(object)
+end
+
+-- The contents of the shared object. Mostly an object that was kept is the one that is needed: it is linked while the
+-- source is preprocessed. What fails in steps is made in one, as the user would: that says what is wrong.
 function Build:contents()
   local last = read_file(self.stem .. ".last")
-  local linked = self:kept(last) and self:link(self:kept(last), function() self:look() end)
+  local linked = self:link_object(self:kept(last), function() self:look() end)
   if linked and self.key == last then return linked end
-  local contents, result = self:link(self:kept(self.key) or self:compile())
-  self:check(result)
-  return contents
+  linked = self:link_object(self:kept(self.key) or self:compile())
+  if linked then return linked end
+  local contents, result = self:link { self.source }
+  return contents or error(failed(self.unit, result, self.words[1]), 0)
 end
 
 local function build_anew(session, unit, request)

@@ -42,9 +42,6 @@ end
 
 -- ---- the preprocessed source ---------------------------------------------------------------------------
 
---- Has clang say nothing of flags for the linker where nothing is linked; GCC passes over it.
-M.QUIET = "-Wno-unused-command-line-argument"
-
 --- A source as the compiler proper sees it, with all macros.
 ---@param argv string[] the compiler's command, without what is to be done
 ---@param source string path
@@ -52,7 +49,7 @@ M.QUIET = "-Wno-unused-command-line-argument"
 ---@return string? text nil: it cannot be preprocessed
 function M.preprocessed(argv, source, temporaries)
   local arguments = lists.joined { { unpack(argv, 2) },
-    { "-E", "-dD", "-fpch-preprocess", M.QUIET, source } }
+    { "-E", "-dD", "-fpch-preprocess", source } }
   local text, trouble, status = tool.read(argv[1], arguments,
     { seconds = 60, megabytes = 64, temporaries = temporaries })
   return not trouble and status == 0 and text or nil
