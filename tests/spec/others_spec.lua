@@ -171,6 +171,24 @@ describe("folders of another user", function()
     assert.same({ "true\n", false, 1 }, { result.out, owned(), told.PATH }, result.err)
   end)
 
+  it("are no homes of the programs that pmclua starts for it", function()
+    support.need(support.have "cc", "no C compiler")
+    local names = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME" }
+    local cc = support.write(folder .. "/cc", ('#!/bin/sh\nenv >>%s/seen\nexec cc "$@"\n'):format(folder))
+    os.execute(("chmod 755 %s; mkdir %s/home"):format(cc, folder))
+    local code = [[
+      local code = "void f(void *s, unsigned long n) { (void)s; (void)n; }"
+      pmc.measure(pmc.kernel { code = code, symbol = "f" }, { events = "page-faults", repetitions = 1 })]]
+    local env = { CC = cc, XDG_STATE_HOME = folder .. "/home" }
+    for _, name in ipairs(names) do env[name] = theirs end
+    local result = run({ "-e", code }, env)
+    local seen = "\n" .. support.read(folder .. "/seen")
+    assert.equal(0, result.status, result.err)
+    for _, name in ipairs(names) do assert.is_nil(seen:find(("\n%s=%s"):format(name, theirs), 1, true)) end
+    assert.matches("\nHOME=/root\n", seen)
+    assert.matches(("\nXDG_STATE_HOME=%s/home\n"):format(folder), seen, 1, true)
+  end)
+
   it("get no results of root's, and their links lead nowhere", function()
     local links = "mkdir -p F/elsewhere T/.local; ln -s F/elsewhere T/.local/state; "
       .. "ln -s F/elsewhere T/.cache"

@@ -145,10 +145,12 @@ function paths.may_run_from(folder, variable)
   return core.uid() ~= 0 or paths.accept(folder, variable)
 end
 
--- This user's home by the list of accounts.
-local function account_home()
+--- This user's home by the list of accounts; nil where others may change what is in it.
+---@return string?
+function paths.account_home()
   local accounts = "\n" .. (core.read_plain "/etc/passwd" or "")
-  return accounts:match(("\n[^:\n]*:[^:\n]*:%d:[^:\n]*:[^:\n]*:(/[^:\n]*):"):format(core.uid()))
+  local home = accounts:match(("\n[^:\n]*:[^:\n]*:%d:[^:\n]*:[^:\n]*:(/[^:\n]*):"):format(core.uid()))
+  return home and paths.is_our_folder(nearest(home)) and home or nil
 end
 
 --- A folder under an XDG base: $variable/pmclua, or HOME/fallback/pmclua; nil without HOME. Bases of other users are
@@ -162,8 +164,8 @@ local function user_folder(variable, fallback)
       is_refused = true
     end
   end
-  local home = is_refused and account_home()
-  return home and paths.is_our_folder(nearest(home)) and home .. "/" .. fallback .. "/pmclua" or nil
+  local home = is_refused and paths.account_home()
+  return home and home .. "/" .. fallback .. "/pmclua" or nil
 end
 
 ---@return string? folder for what can be made again

@@ -58,6 +58,9 @@ local function ours(folders, variable)
   end), ":")
 end
 
+-- Below which programs keep settings, of which some say what is run (ccache), and files that they write.
+local HOMES = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR" }
+
 --- What has to change in the environment of a program that pmclua chooses: values by name, false for a variable
 --- that has to go.
 ---@return table<string, string|false>
@@ -67,6 +70,13 @@ function M.changes()
     local value = os.getenv(name)
     local kept = value and ours(M.from_root(value), name)
     if kept ~= value then changes[name] = kept ~= "" and kept end
+  end
+  local paths = require "pmclua.host.paths"
+  for _, name in ipairs(HOMES) do
+    local folder = os.getenv(name) or ""
+    if folder:sub(1, 1) == "/" and not paths.accept(folder, name) then
+      changes[name] = name == "HOME" and paths.account_home() or false
+    end
   end
   return changes
 end
