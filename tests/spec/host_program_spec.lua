@@ -9,6 +9,7 @@ ffi.cdef [=[
 struct host_action { void *handler; unsigned long mask[16]; int flags; void *restorer; };
 int sigaction(int, const struct host_action *, struct host_action *);
 int raise(int), fork(void);
+extern char **environ;
 void _exit(int);
 ]=]
 local SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD = 1, 2, 3, 13, 15, 17
@@ -44,6 +45,11 @@ local function state()
   end
   list[#list + 1] = read "/proc/self/limits"
   list[#list + 1] = read "/proc/self/personality"
+  list[#list + 1] = require("lfs").currentdir() .. " " .. os.setlocale(nil)
+  for i = 0, 1000 do
+    if ffi.C.environ[i] == nil then break end
+    list[#list + 1] = ffi.string(ffi.C.environ[i])
+  end
   list[#list + 1] = "collects: " .. tostring(collectgarbage "isrunning")
   for name in pairs(_G) do list[#list + 1] = name end
   return table.concat(list, "\n")
@@ -88,6 +94,16 @@ describe("a program that measures", function()
       changed("two", function()
         pmc.compare("true", "false", { events = "page-faults", repetitions = 2 })
       end)
+      local faults = { events = "page-faults", repetitions = 1 }
+      changed("where", function() pmc.where("true", { event = "page-faults" }):report {} end)
+      changed("regions", function()
+        local spec = { events = "page-faults", repetitions = 1, regions = "libc.so.6:setlocale" }
+        pcall(pmc.measure, "ls /", spec)
+      end)
+      changed("simulated", function()
+        pcall(pmc.measure, "true", { events = "valgrind::instructions", repetitions = 1 })
+      end)
+      changed("failing", function() pcall(pmc.measure, function() error "x" end, faults) end)
       changed("refused", function() pcall(pmc.measure, "true", { events = "no-such-event" }) end)
       changed("not stored", function()
         local experiment = pmc.experiment { events = { "page-faults" }, workloads = { "true" } }
@@ -100,7 +116,8 @@ describe("a program that measures", function()
     ]]
     assert.equal("", result.err)
     assert.equal(0, result.status)
-    for _, what in ipairs { "command", "function", "two", "refused", "not stored", "without a collector" } do
+    for _, what in ipairs { "command", "function", "two", "where", "regions", "simulated", "failing",
+      "refused", "not stored", "without a collector" } do
       assert.matches("\n" .. what .. "\tnothing\n", "\n" .. result.out, 1, true)
     end
   end)

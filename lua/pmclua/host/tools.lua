@@ -59,7 +59,8 @@ local function ours(folders, variable)
 end
 
 -- Below which programs keep settings, of which some say what is run (ccache), and files that they write.
-local HOMES = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR" }
+local HOMES = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+  "XDG_RUNTIME_DIR" }
 
 --- What has to change in the environment of a program that pmclua chooses: values by name, false for a variable
 --- that has to go.
