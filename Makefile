@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-why check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-why check-bisect check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -103,6 +103,9 @@ check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memor
 
 check-why: all ## hold known pairs against each other: does why name what was planted? takes an hour (ROUNDS=20)
 	@./pmclua tests/truths/why.lua $(or $(ROUNDS),20)
+
+check-bisect: all ## play histories of commits to the search for a step: does it name the right one? HISTORIES=300 of each
+	@./pmclua tests/truths/bisect.lua $(or $(HISTORIES),300)
 
 check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind
 check-asan check-tsan check-valgrind:

@@ -16,6 +16,9 @@ local PLACES = {
     topdown    = { "pmclua.experiment.topdown", "measure" },
     regions    = { "pmclua.experiment.regions", "measure" },
     where      = { "pmclua.experiment.where", "where" },
+    bisect     = { "pmclua.commits.bisect", "bisect" },
+    commits    = { "pmclua.commits.factor", "new" },
+    history    = { "pmclua.commits.history", "history" },
     script     = { "pmclua.cli.call", "call" },
   },
   workloads = {

@@ -105,6 +105,14 @@ local function set_build(declaration)
   declaration.build, declaration.layout = declaration.layout.build, not is_factor and "randomise" or nil
 end
 
+-- Workloads run in the folder of the commit that is their level (commits/factor.lua).
+local function place_in_commits(declaration)
+  local factor = lists.find(declaration.factors, function(one) return one.folder end)
+  if not factor then return end
+  local within, folder = require("pmclua.workload").within, ("%s/{%s}"):format(factor.folder, factor.name)
+  declaration.workloads = lists.map(declaration.workloads, function(one) return within(one, folder) end)
+end
+
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).
 ---@param spec table what the script wrote
 ---@param of_run? table options of its run that the script wrote with it
@@ -124,6 +132,7 @@ function declare.check(spec, of_run)
   end
   declaration.repetitions = declaration.repetitions or declaration.baseline and TO_COMPARE or TO_MEASURE
   declaration.workloads = declaration.workloads or {}
+  place_in_commits(declaration)
   declaration.seed = declaration.seed or tonumber(require("pmclua.core").now_ns()) % 2 ^ 31
   declaration.timeout_ns = declaration.timeout and declaration.timeout * 1e9
   declaration.margin.default = declaration.margin.default or DEFAULTS.margin.default

@@ -73,10 +73,10 @@ local function check_factor(name, levels, wrong)
   return { name = tostring(name), levels = levels }
 end
 
--- Of { name, { levels } } nothing else is looked at.
+-- Of { name, { levels } } nothing else is looked at but the folder that pmc.commits names.
 local function check_pair(pair, number, wrong)
   for key in pairs(type(pair) == "table" and pair or {}) do
-    if key ~= 1 and key ~= 2 then
+    if key ~= 1 and key ~= 2 and key ~= "folder" then
       local said = 'factor %d must be { "name", { level, … } }, without %s'
       wrong(said, number, type(key) == "number" and "a third entry" or "'" .. tostring(key) .. "'")
       return
@@ -97,13 +97,14 @@ function check.factors(value, wrong)
     end)
     for i, pair in ipairs(value) do
       check_pair(pair, i, wrong)
-      pairs_of[i] = type(pair) == "table" and { pair[1], pair[2] } or { pair, nil }
+      pairs_of[i] = type(pair) == "table" and { pair[1], pair[2], pair.folder } or { pair, nil }
     end
   else
     for i, name in ipairs(sorted_keys(value)) do pairs_of[i] = { name, value[name] } end
   end
   for i, pair in ipairs(pairs_of) do
     factors[i] = check_factor(pair[1], pair[2], wrong)
+    factors[i].folder = pair[3]
     if seen[pair[1]] then wrong("the factor %s is declared twice", tostring(pair[1])) end
     seen[tostring(pair[1])] = true
   end

@@ -2,7 +2,7 @@
 --- classes, which stand in earlier rooms (public/class.lua). public/signatures/ says what each takes and returns.
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
-local CodeResult, Topdown, TopdownPlan, Why = {}, {}, {}, {}
+local CodeResult, Topdown, TopdownPlan, Why, History = {}, {}, {}, {}, {}
 
 -- A method that gives a report of a kind as text.
 local function reporter(kind)
@@ -57,5 +57,8 @@ function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, require("pmclua.experiment").planned(self))
 end
 
+function History:report(options) return require("pmclua.report.history").render(self, options) end
+
 return { result = Result, comparison = Comparison, gate = Gate, regions = RegionResult, monitor = Monitor,
-  experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why }
+  experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why,
+  history = History }

@@ -59,6 +59,18 @@ function workload.renamed(original, name)
   return setmetatable(copy, getmetatable(original))
 end
 
+--- The same workload in another folder: a command runs there, a kernel's files are looked for there.
+---@param original table
+---@param folder string absolute; {factor} in it stands for its level
+---@param name? string
+---@return table
+function workload.within(original, folder, name)
+  local placed, paths = workload.renamed(original, name or original.name), require "pmclua.host.paths"
+  if placed.kind == "command" then placed.cwd = placed.cwd and paths.from(folder, placed.cwd) or folder
+  else placed.folder = folder end
+  return placed
+end
+
 --- A workload of what a script may write: a command string or list, a workload object, a Lua function.
 ---@param value any
 ---@param name? string shown instead of its own name

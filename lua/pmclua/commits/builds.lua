@@ -1,0 +1,219 @@
+--- builds.lua: commits as built folders, in a bounded cache under the user's cache folder.
+--
+-- Invariant: a build is complete if its note says so, and is never made twice; commits that read the same share one.
+-- A commit that does not build is remembered as broken; what ran out of time or room, or was interrupted, is not.
+
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local output = require "pmclua.host.output"
+local paths = require "pmclua.host.paths"
+local problem = require "pmclua.base.problem"
+local tools = require "pmclua.host.tools"
+
+local M = {}
+
+local BUILD_S, CACHE_BYTES = 3600, 10 * 2 ^ 30
+
+---@class pmclua.BuildOptions
+---@field build string a command for /bin/sh; {seed} in it stands for the number of a layout
+---@field paths? string[] what the build reads; default: everything
+---@field benchmark_paths? string[] taken from `newest` in each commit
+---@field newest? string hash
+---@field build_timeout? number seconds
+---@field cache_bytes? number
+---@field before? string shell commands that each build begins with
+
+---@class pmclua.Builds
+---@field root string
+---@field seconds number of the longest build of this process
+local Builds = {}
+Builds.__index = Builds
+
+local function raise(code, message, hint)
+  error(problem.problem { code = code, operation = "build", message = message, hint = hint }, 0)
+end
+
+-- The compiler that builds usually take, by what it says of itself.
+local function compiler()
+  local name = os.getenv "CC" or "cc"
+  local path = name:find "^/" and name or tools.find(name:match "^%S+")
+  return path and name .. " " .. (tools.read(path, { "--version" }):match "[^\n]*") or name
+end
+
+--- The builds of a repository.
+---@param repository pmclua.Repository
+---@param options pmclua.BuildOptions
+---@return pmclua.Builds
+function M.new(repository, options)
+  local cache = paths.cache() or raise("ENOENT",
+    "there is no folder for builds: neither XDG_CACHE_HOME nor HOME is set")
+  local root = cache .. "/commits/" .. core.hash(repository.common):sub(1, 12)
+  local is_there, code = paths.make(root)
+  if not is_there then raise(code, "cannot make the folder of builds " .. root) end
+  return setmetatable({ repository = repository, options = options, root = root, compiler = compiler(),
+    seconds = 0,
+    keys = {}, used = {}, made = 0 }, Builds)
+end
+
+--- Whether each layout is a build of its own.
+---@return boolean
+function Builds:draws_layouts() return self.options.build:find("{seed}", 1, true) ~= nil end
+
+-- What decides on a build, but for the seed.
+local function inputs_of(self, hash)
+  local repository, options = self.repository, self.options
+  self.keys[hash] = self.keys[hash] or repository:inputs(hash, options.paths) .. "\n"
+    .. (options.benchmark_paths and repository:inputs(options.newest, options.benchmark_paths) or "")
+  return self.keys[hash]
+end
+
+--- Whether two commits are built from the same.
+---@param a string hash
+---@param b string
+---@return boolean
+function Builds:are_equal(a, b) return inputs_of(self, a) == inputs_of(self, b) end
+
+local function folder_of(self, hash, seed)
+  local line = self.options.build:gsub("{seed}", ("%d"):format(seed))
+  local parts = { inputs_of(self, hash), line, self.compiler, self.options.before or "" }
+  return self.root .. "/" .. core.hash(table.concat(parts, "\0")):sub(1, 20), line
+end
+
+-- ---- notes: what is known of a folder ------------------------------------------------------------------------
+
+local function read_note(folder)
+  local said = core.read_plain(folder .. ".note")
+  local state, kibibytes = (said or ""):match "^(%l+) (%d+)\n$"
+  if state then return { state = state, bytes = tonumber(kibibytes) * 1024 } end
+end
+
+local function size_of(folder)
+  return tonumber((tools.read(tools.find "du" or "/usr/bin/du", { "-sk", folder }):match "^%d+")) or 0
+end
+
+local function write_note(folder, state)
+  local ok, _, errnum = core.replace(folder .. ".note", ("%s %d\n"):format(state, size_of(folder)))
+  if not ok then raise("EWRITE", ("%s.note: %s"):format(folder, core.errno_text(errnum))) end
+end
+
+local function remove(self, folder)
+  os.remove(folder .. ".note")
+  os.remove(folder .. ".log")
+  self.repository:remove_worktree(folder)
+end
+
+-- Removes what was not used for longest until the rest fits, but for what this process has used.
+local function keep_within(self)
+  local lfs, notes, sum = require "lfs", {}, 0
+  for name in lfs.dir(self.root) do
+    local folder = self.root .. "/" .. (name:match "^(%x+)%.note$" or "")
+    local note = name:find "^%x+%.note$" and read_note(folder)
+    if note then
+      notes[#notes + 1] = { folder = folder, bytes = note.bytes, used = lfs.attributes(folder .. ".note",
+        "modification") }
+      sum = sum + note.bytes
+    end
+  end
+  table.sort(notes, function(a, b) return a.used < b.used end)
+  local most, removed = self.options.cache_bytes or CACHE_BYTES, 0
+  for _, note in ipairs(notes) do
+    if sum > most and not self.used[note.folder] then
+      remove(self, note.folder)
+      sum, removed = sum - note.bytes, removed + 1
+    end
+  end
+  local number = require "pmclua.base.number"
+  if removed > 0 then
+    output.note("removed %d builds from %s, which keeps %s", removed, self.root, number.bytes(most))
+  elseif sum > most and not self.is_full then
+    self.is_full = true
+    output.note("the builds of this search take %s in %s, more than the %s that are kept",
+      number.bytes(sum), self.root,
+      number.bytes(most))
+  end
+end
+
+-- ---- building ------------------------------------------------------------------------------------------
+
+local SHELL =
+  'cd "$0" && exec </dev/null >"$1" 2>&1 && unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX && '
+  .. 'export PMCLUA_SEED="$2" && eval "$3"'
+
+local function is_of_disk(log)
+  local said = core.read_plain(log, 2 ^ 28) or ""
+  return said:find("No space left on device", 1, true) or said:find("Disk quota exceeded", 1, true)
+end
+
+-- Runs the build: "built" or "broken". Raises what is no property of the commit.
+local function build(self, folder, line, seed)
+  local limit, log = self.options.build_timeout or BUILD_S, folder .. ".log"
+  local script = SHELL
+  local full = (self.options.before or "") .. line
+  local start = core.now_ns()
+  local _, trouble, status = tools.read("/bin/sh", { "-c", script, folder, log, ("%d"):format(seed), full },
+    { seconds = limit })
+  self.seconds = math.max(self.seconds, (core.now_ns() - start) / 1e9)
+  if trouble and trouble:find "interrupted" then require("pmclua.host.running").check_interrupted() end
+  if trouble then
+    raise("ETIMEDOUT",
+      ("the build %s; the commit counts as neither good nor broken"):format(trouble:gsub("^%S+ ", "")),
+      "--build-timeout gives it longer; it wrote " .. log)
+  end
+  if status == 0 then return "built" end
+  if status >= 128 then raise("EBUILD", ("the build was killed (status %d): %s"):format(status, log)) end
+  if is_of_disk(log) then raise("ENOSPC", "there is no room for the build: " .. log) end
+  return "broken"
+end
+
+local function prepare(self, hash, folder)
+  local options = self.options
+  self.repository:add_worktree(hash, folder)
+  if options.benchmark_paths then
+    self.repository:must(lists.joined { { "checkout", "--quiet", options.newest, "--" },
+      options.benchmark_paths }, folder)
+  end
+end
+
+-- Two processes must not build in one folder: a lock says who does, until it ends.
+local function lock(folder)
+  local path = folder .. ".lock"
+  local pid = tonumber((core.read_plain(path) or ""):match "^%d+")
+  if pid and pid ~= core.pid() and require("pmclua.core.processes").exists(pid) then
+    raise("EBUSY", ("process %d builds the same commit: %s"):format(pid, path))
+  end
+  core.replace(path, ("%d\n"):format(core.pid()))
+  return path
+end
+
+--- The folder of a built commit, with a layout of its own where the build draws one; nil: it does not build.
+---@param hash string
+---@param seed? integer of its layout; default 0
+---@return string? folder
+---@return string log of its build
+function Builds:folder(hash, seed)
+  local folder, line = folder_of(self, hash, seed or 0)
+  local note = read_note(folder)
+  if note and (note.state == "broken" or core.stat(folder)) then
+    require("lfs").touch(folder .. ".note")
+  else
+    local path = lock(folder)
+    prepare(self, hash, folder)
+    local state = build(self, folder, line, seed or 0)
+    self.made = self.made + 1
+    write_note(folder, state)
+    os.remove(path)
+    note = { state = state }
+    if state == "broken" then self.repository:remove_worktree(folder) end
+  end
+  local is_new = not self.used[folder]
+  self.used[folder] = true
+  if is_new then keep_within(self) end
+  return note.state == "built" and folder or nil, folder .. ".log"
+end
+
+--- Whether a commit is built already, for sure or for good broken.
+---@param hash string
+---@return boolean
+function Builds:is_known(hash) return read_note((folder_of(self, hash, 0))) ~= nil end
+
+return M

@@ -1,0 +1,68 @@
+--- factor.lua: commits as a factor of an experiment: levels that are built, and where they were built.
+
+local builds = require "pmclua.commits.builds"
+local lists = require "pmclua.base.lists"
+local problem = require "pmclua.base.problem"
+local repository = require "pmclua.commits.repository"
+local text = require "pmclua.base.text"
+local units = require "pmclua.base.units"
+
+local M = {}
+
+--- Every n-th commit, the first and the last among them.
+---@param commits pmclua.Commit[]
+---@param every? integer
+---@return pmclua.Commit[]
+function M.thinned(commits, every)
+  local list = {}
+  for i, commit in ipairs(commits) do
+    if (i - 1) % (every or 1) == 0 or i == #commits then list[#list + 1] = commit end
+  end
+  return list
+end
+
+--- The commits of a range and their builds.
+---@param options table of commits_options
+---@return pmclua.Commit[]
+---@return pmclua.Builds
+function M.open(options)
+  local repo = repository.open(options.folder or ".")
+  local commits = M.thinned(repo:between(options.from, options.to, options.first_parent == false),
+    options.every)
+  local cache = options.cache and units.bytes(options.cache)
+  local limit = options.build_timeout and units.seconds(options.build_timeout)
+  return commits, builds.new(repo, { build = options.build, paths = options.paths, layouts = options.layouts,
+    benchmark_paths = options.benchmark_paths, newest = commits[#commits].hash, cache_bytes = cache,
+    build_timeout = limit })
+end
+
+--- Builds commits for a factor: { "commit", { names… }, folder = where a folder of each name is }. Those that do not
+--- build are left out, with a note.
+---@param options table of commits_options
+---@return table
+function M.new(options)
+  local commits, made = M.open(options)
+  local output, lfs, core = require "pmclua.host.output", require "lfs", require "pmclua.core"
+  local names, broken, folders = {}, {}, {}
+  for _, commit in ipairs(commits) do
+    local folder = made:folder(commit.hash)
+    table.insert(folder and names or broken, commit.name)
+    folders[commit.name] = folder
+  end
+  if #names == 0 then
+    error(problem.problem { code = "EBUILD", operation = "build", message = "none of the commits builds" }, 0)
+  end
+  if #broken > 0 then output.note("these commits do not build and are left out: %s", text.list(broken)) end
+  local place = ("%s/by-name-%s"):format(made.root, core.hash(
+    table.concat(lists.joined { { options.build }, options.paths or {}, options.benchmark_paths or {} },
+    "\0"))
+    :sub(1, 12))
+  require("pmclua.host.paths").make(place)
+  for name, folder in pairs(folders) do
+    os.remove(place .. "/" .. name)
+    lfs.link(folder, place .. "/" .. name, true)
+  end
+  return { "commit", names, folder = place }
+end
+
+return M

@@ -1,0 +1,193 @@
+--- history.lua: values by commit: of an experiment with commits as a factor, or of stored results that know their
+-- commits.
+
+local lists = require "pmclua.base.lists"
+local problem = require "pmclua.base.problem"
+local repository = require "pmclua.commits.repository"
+local steps = require "pmclua.commits.steps"
+local units = require "pmclua.base.units"
+
+local M = {}
+
+local FACTOR = "commit"
+local MARGIN = 0.01
+
+---@class pmclua.HistoryPoint
+---@field commit string its short name
+---@field value number the median
+---@field low? number
+---@field high? number
+---@field n integer
+---@field ratio? number to the point before
+---@field step? number percent, where a segment begins here
+
+---@class pmclua.HistorySeries
+---@field workload string with the levels of other factors
+---@field event string
+---@field unit string
+---@field points pmclua.HistoryPoint[] in the order of commits
+
+---@class pmclua.History
+---@field commits table[] name, and as far as git knows them hash, subject, author, date; in order
+---@field series pmclua.HistorySeries[]
+local History = require("pmclua.public.class").new("measuring", "history", "repository")
+
+-- ---- commits -------------------------------------------------------------------------------------------
+
+-- The repository of a folder; nil: there is none, and a history is of names alone.
+local function repository_of(folder)
+  local ok, found = pcall(repository.open, folder or ".")
+  return ok and found or nil
+end
+
+-- What git says of the names; in the order of its history where it knows all of them and `is_sorted` asks for it.
+local function described(names, repo, is_sorted)
+  local list = lists.map(names, function(name)
+    local known, commit = pcall(function() return repo:commit(repo:resolve(name)) end)
+    if not known then return { name = name } end
+    return { name = name, hash = commit.hash, subject = commit.subject, author = commit.author,
+      date = commit.date }
+  end)
+  local hashes = lists.column(list, "hash")
+  if not is_sorted or #hashes < #list then return list end
+  local place = {}
+  for i, hash in ipairs(repo:order(hashes)) do place[hash] = i end
+  table.sort(list, function(a, b) return place[a.hash] < place[b.hash] end)
+  return list
+end
+
+-- ---- points --------------------------------------------------------------------------------------------
+
+-- A cell's series: its workload and its levels but for the commit and the file.
+local function series_name(cell)
+  local parts = { cell.workload }
+  for _, name in ipairs(lists.keys(cell.levels)) do
+    if name ~= FACTOR and name ~= "file" then
+      parts[#parts + 1] = ("%s = %s"):format(name, tostring(cell.levels[name]))
+    end
+  end
+  return table.concat(parts, ", ")
+end
+
+local function add_cell(self, by_name, result, cell, commit)
+  for _, event in ipairs(lists.joined { result.header.events, result.header.metrics or {} }) do
+    local field = event.field or event.name
+    local summary = cell:summary(field)
+    if summary and summary.n > 0 and summary.median then
+      local key = series_name(cell) .. "\0" .. field
+      local series = by_name[key]
+      if not series then
+        series = { workload = series_name(cell), event = event.name, unit = event.unit or "",
+          points = {}, by = {} }
+        by_name[key], self.series[#self.series + 1] = series, series
+      end
+      local point = { commit = commit, value = summary.median, low = summary.low, high = summary.high,
+        n = summary.n }
+      series.points[#series.points + 1], series.by[commit] = point, point
+    end
+  end
+end
+
+local function error_of(point)
+  if not (point.low and point.value > 0 and point.low > 0) then return 0 end
+  return 100 * math.log(point.high / point.low) / 4
+end
+
+-- Neighbours' ratios, and where segments begin.
+local function finish(series, commits, margin)
+  series.points = lists.map(commits, function(commit) return series.by[commit.name] end)
+  series.by = nil
+  local values, errors = {}, {}
+  for i, point in ipairs(series.points) do
+    local before = series.points[i - 1]
+    if before and before.value > 0 then point.ratio = point.value / before.value end
+    values[i], errors[i] = point.value > 0 and 100 * math.log(point.value) or nil, error_of(point)
+  end
+  if #values < #series.points or #values == 0 then return end
+  local segments = steps.segments(values, errors, margin)
+  for i = 2, #segments do
+    series.points[segments[i].first].step =
+      100 * (math.exp((segments[i].mean - segments[i - 1].mean) / 100) - 1)
+  end
+end
+
+local function new(list, commits, repo, margin)
+  local self, by_name = setmetatable({ commits = commits, series = {}, repository = repo }, History), {}
+  for _, one in ipairs(list) do
+    for cell in one.result:cells() do
+      local name = one.commit or cell.levels[FACTOR]
+      if name then add_cell(self, by_name, one.result, cell, tostring(name)) end
+    end
+  end
+  for _, series in ipairs(self.series) do finish(series, commits, margin) end
+  return self
+end
+
+-- ---- where they come from ------------------------------------------------------------------------------
+
+-- The commit that a stored result knows; nil: none.
+local function commit_of(result)
+  local git = result.header.git
+  return git and git.commit and git.commit:sub(1, 12) or result.header.notes and result.header.notes.commit
+end
+
+local function of_files(options, margin)
+  local files, names = {}, {}
+  for i, path in ipairs(options.files) do
+    local result = require("pmclua.result.files").load(path)
+    local has_factor = lists.find(result.header.factors, function(factor) return factor[1] == FACTOR end)
+    local name = not has_factor and commit_of(result) or nil
+    if not (has_factor or name) then
+      error(problem.problem { code = "EINVAL", operation = "read",
+        message = path .. ": it does not know its commit",
+        hint = "--store records it in a checkout; --note commit=HASH says it" }, 0)
+    end
+    files[i] = { result = result, commit = name }
+    lists.append(names, has_factor and has_factor[2] or { name })
+  end
+  local repo = repository_of(options.folder)
+  return new(files, described(lists.unique(lists.map(names, tostring)), repo, true), repo, margin)
+end
+
+local function of_commits(options, margin)
+  local factor = require("pmclua.commits.factor").new(options)
+  local result = require("pmclua.experiment").declare { name = "history", workloads = { options.workload },
+    factors = { factor }, events = options.events, repetitions = options.repetitions or 5, warmup = 1,
+    timeout = options.timeout, pin = options.pin, seed = options.seed,
+    simulate = options.simulate or nil }:run { store = options.store or false, resume = options.resume,
+    quiet = options.quiet }
+  if result.problem then error(result.problem, 0) end
+  local repo = repository_of(options.folder)
+  return new({ { result = result } }, described(factor[2], repo), repo, margin)
+end
+
+--- Values by commit, of commits that are built and run now, or of stored results.
+---@param options table of history_options
+---@return pmclua.History
+function M.history(options)
+  local margin = 100 * (options.margin and units.share(options.margin) or MARGIN)
+  if options.files then return of_files(options, margin) end
+  return of_commits(options, margin)
+end
+
+--- Searches the commit of each step of a series by bisect.
+---@param options table of bisect_options, without good and bad
+---@return pmclua.Bisection[]
+function History:refine(options)
+  local found, seen = {}, {}
+  for _, series in ipairs(self.series) do
+    for i, point in ipairs(series.points) do
+      local good = series.points[i - 1]
+      local key = good and point.step and good.commit .. ".." .. point.commit
+      if key and not seen[key] then
+        seen[key] = true
+        local own = lists.copy(options)
+        own.good, own.bad, own.events = good.commit, point.commit, { series.event }
+        found[#found + 1] = require("pmclua.commits.bisect").bisect(own)
+      end
+    end
+  end
+  return found
+end
+
+return M

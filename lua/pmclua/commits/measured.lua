@@ -1,0 +1,217 @@
+--- measured.lua: commits as numbers: builds one, runs the workload there, and keeps what came of it.
+--
+-- Times are of pairs: the workload of the good end, which stays as it is, and that of the commit, one after another in
+-- an order that alternates, so that drift changes both.
+
+local core = require "pmclua.core"
+local experiments = require "pmclua.experiment"
+local lists = require "pmclua.base.lists"
+local output = require "pmclua.host.output"
+local problem = require "pmclua.base.problem"
+local text = require "pmclua.base.text"
+local workloads = require "pmclua.workload"
+
+local M = {}
+
+---@class pmclua.MeasuredOptions
+---@field workload table
+---@field builds pmclua.Builds
+---@field journal pmclua.Journal
+---@field anchor string the hash of the good end
+---@field budget number seconds
+---@field seed integer
+---@field timeout? any
+---@field pin? string
+---@field quiet? boolean
+
+---@class pmclua.MeasuredCommits
+---@field costs pmclua.SearchCosts
+---@field broken table<string, string> why a commit has no numbers, by its hash
+local Measured = {}
+Measured.__index = Measured
+
+local FIRST_GUESS = { build = 10, link = 2, run = 0.1, pair = 2 }
+
+---@param options pmclua.MeasuredOptions
+---@return pmclua.MeasuredCommits
+function M.new(options)
+  return setmetatable({ options = options, builds = options.builds, journal = options.journal,
+    broken = {}, drawn = {},
+    began = core.now_ns(), costs = lists.copy(FIRST_GUESS) }, Measured)
+end
+
+--- Seconds of the budget that are left.
+---@return number
+function Measured:left()
+  return self.options.budget - self.journal.spent - (core.now_ns() - self.began) / 1e9
+end
+
+local function check_interrupt()
+  if core.interrupts() > 0 then error({ stop = "interrupted" }, 0) end
+end
+
+-- Files that the workload names and that this build wrote outside of its folder: builds would replace each other's.
+local function check_outside(self, workload, folder, since)
+  local words = workload.kind == "command" and lists.joined { { workload:program() or "" },
+    workload.argv } or {}
+  for _, word in ipairs(words) do
+    local path = core.real_path(word:find "^/" and word or folder .. "/" .. word)
+    local facts = path and core.stat(path)
+    local is_outside = facts and path:sub(1, #folder + 1) ~= folder .. "/" and path ~= folder
+    if is_outside and facts.mtime_ns and facts.mtime_ns / 1e9 >= since then
+      error(problem.problem { code = "EBUILD", operation = "build",
+        message = "the build wrote " .. path
+          .. ", outside of its folder: builds of other commits would replace it",
+        hint = "name what the command runs by a path within the checkout" }, 0)
+    end
+  end
+  return self
+end
+
+--- The workload in a commit's folder, with a layout of its own; nil: it does not build.
+---@param hash string
+---@param seed? integer
+---@param name? string
+---@return table?
+function Measured:workload(hash, seed, name)
+  check_interrupt()
+  local made, since = self.builds.made, os.time()
+  local folder, log = self.builds:folder(hash, seed)
+  if not folder then
+    self.broken[hash] = "it does not build: " .. log
+    return nil
+  end
+  local workload = workloads.within(self.options.workload, folder, name)
+  if self.builds.made > made then check_outside(self, workload, folder, since) end
+  return workload
+end
+
+-- The result of an experiment; nil: the commit's program fails.
+local function run(self, hash, declaration)
+  check_interrupt()
+  local options = self.options
+  declaration.timeout, declaration.pin = options.timeout, options.pin
+  declaration.seed = options.seed
+  local ok, result = pcall(function()
+    return experiments.declare(declaration):run { store = false, quiet = true }
+  end)
+  if not ok then
+    local code = type(result) == "table" and rawget(result, "code")
+    if code ~= "ENOENT" and code ~= "ESEVERAL" and code ~= "EWORKLOAD" then error(result, 0) end
+    self.broken[hash] = text.plain(tostring(result)):match "[^\n]*"
+    return nil
+  end
+  require("pmclua.host.running").see_end(result)
+  local ended = require "pmclua.result.ending"
+  if ended.of(result) == "interrupted" then error({ stop = "interrupted" }, 0) end
+  local why = result.problem
+  if why and (why.code ~= "EWORKLOAD" or why.message:find("time limit", 1, true)) then error(why, 0) end
+  if why then
+    self.broken[hash] = text.plain(why.message)
+    return nil
+  end
+  return result
+end
+
+local function remember(self, line)
+  line.spent = self.journal.spent + (core.now_ns() - self.began) / 1e9
+  line.build, line.run = self.costs.build, self.costs.run
+  return line
+end
+
+-- Costs as they were known when a line was written: so a search that goes on decides as before.
+local function take_costs(self, line)
+  self.costs.build, self.costs.run = line.build or self.costs.build, line.run or self.costs.run
+  self.costs.link = self.builds:draws_layouts() and self.costs.build or 0
+end
+
+local function say(self, form, ...)
+  if not self.options.quiet then output.note(form, ...) end
+end
+
+-- The values of an event in each cell, in the order of blocks.
+local function values_of(result)
+  local field, list = result.header.events[1].field, {}
+  for cell in result:cells() do list[#list + 1] = cell:values(field) end
+  return list, result.header.events[1]
+end
+
+local function no_count(event, result)
+  local why = result.header.events[1].why or result.header.events[1].status or "it was not counted"
+  error(problem.problem { code = "ENOCOUNT", operation = "bisect", status = 77,
+    message = ("%s has no count here: %s"):format(event, text.plain(tostring(why))) }, 0)
+end
+
+--- The count of an event at a commit, of one run; nil: it does not build or run.
+---@param commit pmclua.Commit
+---@param event string
+---@return number?
+function Measured:count(commit, event)
+  local line = self.journal:take(("count %s %s"):format(event, commit.hash), function()
+    local workload = self:workload(commit.hash, 0)
+    local result = workload and run(self, commit.hash, { name = "bisect", workloads = { workload },
+    events = { event },
+      repetitions = 1, warmup = 0 })
+    if not result then return remember(self, { why = self.broken[commit.hash] }) end
+    local value = values_of(result)[1][1]
+    if not value then no_count(event, result) end
+    return remember(self, { value = value })
+  end)
+  take_costs(self, line)
+  self.broken[commit.hash] = line.why
+  say(self, "%s  %s %s", commit.name, event, line.value
+    and require("pmclua.base.number").count(line.value) or line.why)
+  return line.value
+end
+
+-- One layout of a commit against the good end: differences of logarithms, in percent.
+local function draw(self, commit, event, runs, seed)
+  local anchor = self:workload(self.options.anchor, 0, "anchor")
+  local build_start, made = core.now_ns(), self.builds.made
+  local own = anchor and self:workload(commit.hash, seed, "commit")
+  if self.builds.made > made then self.costs.build = (core.now_ns() - build_start) / 1e9 end
+  local start = core.now_ns()
+  local result = own and run(self, commit.hash, { name = "bisect", workloads = { anchor, own }, events =
+    { event },
+    repetitions = runs, warmup = 1, baseline = "anchor" })
+  if not result then
+    return remember(self, { why = self.broken[commit.hash] or self.broken[self.options.anchor] })
+  end
+  self.costs.run = (core.now_ns() - start) / 1e9 / (2 * (runs + 1))
+  local values = values_of(result)
+  local list = {}
+  for i = 1, math.min(#values[1], #values[2]) do
+    if values[1][i] > 0 and values[2][i] > 0 then
+      list[#list + 1] = 100 * math.log(values[2][i] / values[1][i])
+    end
+  end
+  if #list < runs then no_count(event, result) end
+  return remember(self, { values = list })
+end
+
+--- Draws of a commit: of each the differences to the good end, in percent; nil: it does not build or run.
+---@param commit pmclua.Commit
+---@param event string
+---@param draws integer
+---@param runs integer pairs of each
+---@return number[][]?
+function Measured:draws(commit, event, draws, runs)
+  local list = {}
+  for i = 1, draws do
+    local number = (self.drawn[commit.hash] or 0) + 1
+    self.drawn[commit.hash] = number
+    local seed = self.builds:draws_layouts() and number or 0
+    local line = self.journal:take(("draw %s %s %d"):format(event, commit.hash, number), function()
+      return draw(self, commit, event, runs, seed)
+    end)
+    take_costs(self, line)
+    self.broken[commit.hash] = line.why
+    if not line.values then return nil end
+    list[i] = line.values
+  end
+  say(self, "%s  %s %+.2f %% against the good end, %s of %d runs", commit.name, event,
+    require("pmclua.stats").median(lists.joined(list)), text.plural(draws, "draw"), runs)
+  return list
+end
+
+return M

@@ -1,0 +1,173 @@
+--- repository.lua: what git says of a repository: commits in order, their trees; worktrees apart from the user's.
+--
+-- Invariant: the user's checkout, index and branches are never changed. Worktrees are entered in the repository's
+-- .git/worktrees and nowhere else; hooks do not run.
+
+local lists = require "pmclua.base.lists"
+local problem = require "pmclua.base.problem"
+local text = require "pmclua.base.text"
+local tools = require "pmclua.host.tools"
+
+local M = {}
+
+---@class pmclua.Commit
+---@field hash string
+---@field name string short, as git abbreviates it
+---@field parents string[]
+---@field author string
+---@field date string ISO 8601
+---@field subject string
+
+---@class pmclua.Repository
+---@field top string the checkout's folder
+---@field common string the folder that all worktrees share
+local Repository = {}
+Repository.__index = Repository
+
+local GIT_S = 600
+
+-- What git's callers (hooks, git bisect) set would name another checkout.
+local CLEAN =
+  'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null "$@"'
+
+local function raise(code, message, hint)
+  error(problem.problem { code = code, operation = "bisect", message = message, hint = hint }, 0)
+end
+
+local function git_path()
+  return tools.find "git" or raise("ENOENT", "git is not installed", "apt-get install git")
+end
+
+-- What git writes, without the last line end; or nil and what it complains of.
+local function git(folder, words)
+  local arguments = lists.joined { { "-c", CLEAN, git_path(), "-C", folder }, words }
+  local said, trouble, status = tools.read("/bin/sh", arguments, { seconds = GIT_S, errors = true,
+    megabytes = 256 })
+  if trouble then raise("EGIT", trouble) end
+  said = said:gsub("\n$", "")
+  if status ~= 0 then return nil, (said:gsub("^fatal: ", "")) end
+  return said
+end
+
+--- Runs git in the repository: what it writes; or nil and why not.
+---@param words string[]
+---@param folder? string another than the checkout
+---@return string?, string?
+function Repository:git(words, folder) return git(folder or self.top, words) end
+
+--- The same; raises where git refuses.
+---@param words string[]
+---@param folder? string
+---@return string
+function Repository:must(words, folder)
+  local said, why = self:git(words, folder)
+  return said or raise("EGIT", ("git %s: %s"):format(words[1], text.plain(why or "it failed")))
+end
+
+--- The repository that a folder is in. Raises where there is none.
+---@param folder string
+---@return pmclua.Repository
+function M.open(folder)
+  local top, why = git(folder, { "rev-parse", "--show-toplevel" })
+  if not top then
+    raise("EGIT", "there is no git repository here: " .. text.plain(why), "run it in a checkout")
+  end
+  local common = git(folder, { "rev-parse", "--path-format=absolute", "--git-common-dir" })
+  return setmetatable({ top = top, common = common or top .. "/.git" }, Repository)
+end
+
+--- The full hash of a revision. Raises where there is none.
+---@param revision string
+---@return string
+function Repository:resolve(revision)
+  local hash = self:git { "rev-parse", "--verify", "--quiet", "--end-of-options", revision .. "^{commit}" }
+  if hash and hash ~= "" then return hash end
+  local shallow = self:is_shallow() and "; this clone is shallow: git fetch --unshallow" or ""
+  raise("ENOENT", ("there is no commit '%s' here%s"):format(text.safe(revision), shallow))
+end
+
+function Repository:is_shallow() return self:git { "rev-parse", "--is-shallow-repository" } == "true" end
+
+local FORM = "--format=%H%x1f%h%x1f%P%x1f%an%x1f%aI%x1f%s"
+
+local function commit_of(line)
+  local hash, name, parents, author, date, subject = line:match(("([^\31]*)\31"):rep(5) .. "(.*)")
+  return { hash = hash, name = name, parents = lists.collect(parents:gmatch "%x+"), author = author,
+    date = date,
+    subject = subject }
+end
+
+local function commits_of(said)
+  return lists.map(lists.where(text.lines(said), function(line) return line ~= "" end), commit_of)
+end
+
+--- One commit.
+---@param hash string
+---@return pmclua.Commit
+function Repository:commit(hash) return commits_of(self:must { "log", "-1", FORM, hash })[1] end
+
+--- Commits from `good` to `bad`, both among them, in order, by first parents. Raises where `good` does not come before.
+---@param good string
+---@param bad string
+---@param every_parent? boolean all commits of merged branches too, in topological order
+---@return pmclua.Commit[]
+function Repository:between(good, bad, every_parent)
+  local from, to = self:resolve(good), self:resolve(bad)
+  if from == to then
+    raise("EINVAL", ("'%s' and '%s' are one commit"):format(text.safe(good), text.safe(bad)))
+  end
+  if not self:git { "merge-base", "--is-ancestor", from, to } then
+    local base = self:git { "merge-base", from, to }
+    local hint = self:is_shallow() and "this clone is shallow: git fetch --unshallow brings the history"
+      or self:git { "merge-base", "--is-ancestor", to, from } and "it is the other way round: exchange them"
+      or base and ("their last common commit is %s: take it as the good one"):format(base:sub(1, 12))
+      or "they have no common history"
+    raise("EINVAL", ("'%s' is no ancestor of '%s'"):format(text.safe(good), text.safe(bad)), hint)
+  end
+  local words = { "log", "--reverse", "--topo-order", FORM, from .. ".." .. to }
+  if not every_parent then table.insert(words, 3, "--first-parent") end
+  return lists.joined { { self:commit(from) }, commits_of(self:must(words)) }
+end
+
+--- Commits in the order of history, with all others before the last of them.
+---@param hashes string[]
+---@return string[]
+function Repository:order(hashes)
+  return lists.collect(self:must(lists.joined { { "rev-list", "--topo-order", "--reverse" }, hashes })
+    :gmatch "%x+")
+end
+
+--- What a build reads of a commit: the hashes of its trees, or of some paths alone.
+---@param hash string
+---@param paths? string[] from the top
+---@return string
+function Repository:inputs(hash, paths)
+  if not paths or #paths == 0 then return self:must { "rev-parse", hash .. "^{tree}" } end
+  return self:must(lists.joined { { "ls-tree", "--full-tree", hash, "--" }, paths })
+end
+
+--- Changes of the checkout that are not committed.
+---@return string "" where there are none
+function Repository:changes() return self:git { "status", "--porcelain" } or "" end
+
+--- Checks a commit out in a worktree of its own.
+---@param hash string
+---@param folder string that is not there yet
+function Repository:add_worktree(hash, folder)
+  self:remove_worktree(folder)
+  self:must { "worktree", "add", "--force", "--detach", "--quiet", folder, hash }
+  if self:git { "cat-file", "-e", hash .. ":.gitmodules" } then
+    local _, why = self:git({ "submodule", "--quiet", "update", "--init", "--recursive" }, folder)
+    if why then raise("EGIT", "its submodules could not be had: " .. text.plain(why)) end
+  end
+end
+
+--- Removes a worktree of `add_worktree`, complete or not.
+---@param folder string
+function Repository:remove_worktree(folder)
+  self:git { "worktree", "remove", "--force", "--force", folder }
+  require("pmclua.core").remove_folder(folder)
+  self:git { "worktree", "prune" }
+end
+
+return M
