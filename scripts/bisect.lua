@@ -7,7 +7,11 @@
 --   for its cost. A commit is named only after a new comparison with the commit before it.
 -- usage: pmclua bisect --good A --bad B --build 'CMD' [OPTIONS] -- COMMAND
 -- example:
---   pmclua bisect --good v1.0 --bad HEAD --build 'make -s' -- ./prog input
+--   pmclua bisect --good v1.0 --bad HEAD --build 'cc -O2 -g -o prog prog.c' -- ./prog
+--   6cbbd28 is the first commit with more valgrind::instructions: +22.8 % (1 …
+--     number 3 · A · 2026-11-24
+--     of +22.8 % between the ends · 4 commits, 4 builds, 6 s
+--     why: 100 % of it in main (prog.c:1: +32000)
 -- reading: a commit, a range (commits between do not build, or the step is too small to tell), or the one
 --   reason why there is none. "The ends differ by less than" proves nothing about what lies between:
 --   steps that cancel cannot be seen from the ends. `no other step shown` does not say that there is none.

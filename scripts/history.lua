@@ -4,10 +4,16 @@
 -- method: builds every n-th commit in a cache (your checkout is not touched) and runs the command in each build,
 --   in randomised blocks; or takes stored results, which know their commits if they were measured in a checkout.
 --   Steps are where a series of values is best told as segments of one level each.
--- usage: pmclua history --range A..B --build 'CMD' [--every N] [OPTIONS] -- COMMAND
+-- usage: pmclua history --range A..B --build 'CMD' [--every N] -- COMMAND
 --        pmclua history [OPTIONS] FILE.jsonl ...
 -- example:
---   pmclua history --range v1.0..HEAD --every 8 --build 'make -s' -e valgrind::instructions -- ./prog input
+--   pmclua history --range v1.0..HEAD --build 'cc -o prog prog.c' -e valgrind::instructions -- ./prog
+--   valgrind::instructions · ./prog
+--   commit     value  interval  difference  note           subject
+--   96b0b3d  107,966         –           –                 number 1
+--   0da5bf2  107,966         –           =                 number 2
+--   4ae2b7e  155,966         –    +44.46 %  step +44.46 %  number 3
+--   5bd1d01  155,966         –           =                 number 4
 -- reading: `difference` is to the row above. A step says where to look: between its row and the one above;
 --   --refine has bisect search the commit there. What comes and goes between two measured commits is missed.
 -- caveats: a build is one layout of the code, which may change times by percents: count simulated instructions

@@ -57,6 +57,14 @@ local function shortened(command, name)
   return repeats and command:gsub("^pmclua " .. name, "%0 --repetitions 2") or command
 end
 
+-- What bisect and history work on: in commit 3 the program takes longer.
+local NEEDS_COMMITS = { bisect = true, history = true }
+local COMMITS = [[git init -q && git config user.name A && git config user.email a@localhost && mkdir cache &&
+  for i in 1 2 3 4; do
+    echo "int main(void) { for (volatile long i = 0; i < $((i < 3 ? 1000 : 9000)); i++) { } return 0; }" >prog.c
+    echo "/* $i */" >>prog.c && git add prog.c && git commit -qm "number $i" || exit 1
+  done; git tag v1.0 HEAD~3]]
+
 local STORE = [[
   local experiment = pmc.experiment { workloads = { "true", "ls /" }, baseline = "true", repetitions = 6,
     events = { "page-faults", "task-clock", "instructions" } }
@@ -129,6 +137,11 @@ for _, name in ipairs(names()) do
       local path, last = support.root .. "/build:" .. os.getenv "PATH", nil
       local place = { folder = folder, limit_s = LIMIT_S,
         env = { PATH = path, XDG_STATE_HOME = folder .. "/state", COLUMNS = "78" } }
+      if NEEDS_COMMITS[name] then
+        support.need(support.have "git" and support.have "valgrind", "git or Valgrind is not installed")
+        place.env.XDG_CACHE_HOME = folder .. "/cache"
+        assert.equal(0, support.run({ "sh", "-c", COMMITS }, place).status)
+      end
       for _, command in ipairs(commands(name)) do
         local is_of_results = command:find "%.jsonl" or name == "report" or name == "plot"
         if is_of_results then prepare(command, function(words) support.run(words, place) end) end

@@ -163,7 +163,7 @@ local function place_of(a, b, event, options)
   if not (row and row.share and row.verdict ~= "same") then return nil end
   local line = code:ledger("line").lines[1]
   return ("%.0f %% of it in %s%s"):format(100 * row.share, text.safe(row.label),
-    line and line.verdict ~= "same" and (" (%s: %+.0f)"):format(text.safe(line.label), line.difference) or "")
+    line and line.verdict ~= "same" and (" (%s: %+.0f)"):format(text.safe(line.label:match "^%S+"), line.difference) or "")
 end
 
 -- What the first step consists of, between its two sides: a count by place, a time by ledgers.

@@ -32,6 +32,10 @@ local MARGIN = 0.01
 ---@field series pmclua.HistorySeries[]
 local History = require("pmclua.public.class").new("measuring", "history", "repository")
 
+History.__about = function(self)
+  return ("%d commits, %d series"):format(#self.commits, #self.series)
+end
+
 -- ---- commits -------------------------------------------------------------------------------------------
 
 -- The repository of a folder; nil: there is none, and a history is of names alone.
