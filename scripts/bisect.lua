@@ -42,7 +42,7 @@ local opt = pmc.options {
   { "seed", type = "integer", value = "N", help = "seed of the order of runs" },
   { "store", value = "FILE", help = "keep what is measured in this file" },
   { "resume", value = "FILE", help = "go on with a search that was ended" },
-  { "format", "text", choices = { "text", "json" }, value = "F", help = "report format" },
+  { "format", "text", choices = pmc.formats "bisection", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE" },
   { "quiet", false, short = "q", help = "show no progress" },
   { "command", rest = true, help = "command to run in the folder of each build, and its arguments" },

@@ -38,7 +38,7 @@ local opt = pmc.options {
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "store", value = "FILE", help = "store every repetition in this file" },
   { "resume", value = "FILE", help = "run what a stored history lacks" },
-  { "format", choices = { "table", "json", "csv", "html" }, value = "F", help = "report format" },
+  { "format", choices = pmc.formats "history", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write to FILE; its extension may select the format" },
   { "quiet", false, short = "q", help = "show no progress" },
   { "words", rest = true, help = "stored results, or the command and its arguments" },

@@ -163,7 +163,8 @@ local function place_of(a, b, event, options)
   if not (row and row.share and row.verdict ~= "same") then return nil end
   local line = code:ledger("line").lines[1]
   return ("%.0f %% of it in %s%s"):format(100 * row.share, text.safe(row.label),
-    line and line.verdict ~= "same" and (" (%s: %+.0f)"):format(text.safe(line.label:match "^%S+"), line.difference) or "")
+    line and line.verdict ~= "same" and (" (%s: %+.0f)"):format(text.safe(line.label:match "^%S+"),
+    line.difference) or "")
 end
 
 -- What the first step consists of, between its two sides: a count by place, a time by ledgers.
@@ -254,7 +255,7 @@ local function search_events(self, levels, events)
     self.before, self.after = found.before or self.before, found.after or self.after
     if #found.steps > 0 or i == #events then return end
     if not self.options.quiet then
-      output.note("%s: %s", event, require("pmclua.commits.words").none(self))
+      output.note("%s: no step (%s); going on with %s", event, found.reason, events[i + 1])
     end
   end
 end
@@ -304,7 +305,6 @@ function M.bisect(options)
   return self
 end
 
-function Bisection:report(options) return require("pmclua.commits.words").report(self, options or {}) end
-Bisection.__tostring = function(self) return require("pmclua.commits.words").report(self, {}) end
+Bisection.__tostring = function(self) return self:report() end
 
 return M

@@ -32,9 +32,7 @@ local MARGIN = 0.01
 ---@field series pmclua.HistorySeries[]
 local History = require("pmclua.public.class").new("measuring", "history", "repository")
 
-History.__about = function(self)
-  return ("%d commits, %d series"):format(#self.commits, #self.series)
-end
+History.__tostring = function(self) return self:report() end
 
 -- ---- commits -------------------------------------------------------------------------------------------
 

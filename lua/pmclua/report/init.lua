@@ -36,6 +36,8 @@ local KINDS = {
   where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
   topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },
   why = { blocks = "why", facts = "why" },
+  history = { blocks = "history", facts = "history", records = "history", who = "a history" },
+  bisection = { words = "bisection", facts = "bisection", who = "a bisection" },
   regions = { blocks = "regions", facts = "regions_data", records = "regions_data",
     who = "a report of regions" },
   gate = { words = "gate", blocks = "gate", facts = "gate", checks = true, who = "a gate" },

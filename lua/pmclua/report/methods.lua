@@ -2,7 +2,7 @@
 --- classes, which stand in earlier rooms (public/class.lua). public/signatures/ says what each takes and returns.
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
-local CodeResult, Topdown, TopdownPlan, Why, History = {}, {}, {}, {}, {}
+local CodeResult, Topdown, TopdownPlan, Why, History, Bisection = {}, {}, {}, {}, {}, {}
 
 -- A method that gives a report of a kind as text.
 local function reporter(kind)
@@ -12,6 +12,7 @@ end
 Result.report, Comparison.report, Gate.report = reporter "result", reporter "comparison", reporter "gate"
 RegionResult.report, CodeResult.report = reporter "regions", reporter "where"
 Topdown.report, Why.report = reporter "topdown", reporter "why"
+History.report, Bisection.report = reporter "history", reporter "bisection"
 
 function Result:write(file, options)
   local ok, why = true, nil
@@ -57,8 +58,6 @@ function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, require("pmclua.experiment").planned(self))
 end
 
-function History:report(options) return require("pmclua.report.history").render(self, options) end
-
 return { result = Result, comparison = Comparison, gate = Gate, regions = RegionResult, monitor = Monitor,
   experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why,
-  history = History }
+  history = History, bisection = Bisection }

@@ -482,7 +482,7 @@ bisection:report(options?: bisection_report_options) -> text: string
   > print(bisection:report())
 
 record bisection_report_options
-  format?: "text"|"json"
+  format?: name -- "text" or "json"
 
 pmc.commits(options: commits_options) -> table
   Builds commits as a factor: a command runs in the folder of its commit, a kernel's files are looked for there.

@@ -1,4 +1,4 @@
---- words.lua: what a search came to, in sentences for people and as plain data for JSON.
+--- bisection.lua: what a search for a commit came to, in words; facts.
 
 local exact = require "pmclua.commits.exact"
 local lists = require "pmclua.base.lists"
@@ -82,10 +82,8 @@ local function share_of_ends(self)
   return 100 * exact.share { before = self.before or 0, after = self.after or 0 }
 end
 
---- Why no step was found, in one sentence.
----@param self pmclua.Bisection
----@return string
-function M.none(self)
+-- Why no step was found, in one sentence.
+local function none(self)
   local answer, margin = self.answer or {}, 100 * (self.margin or (self.before and 0.001 or 0.01))
   local ends = answer.ends
   local reasons = {
@@ -136,15 +134,15 @@ local function reservations(self)
   return lines
 end
 
---- The answer as text.
+--- The answer in words.
 ---@param self pmclua.Bisection
 ---@return string
-function M.text(self)
+function M.words(self)
   local lines = {}
   if #self.steps == 0 then
     lines[1] = ("%s … %s, %s: %s"):format(self.commits[1].name, self.commits[#self.commits].name,
       self.event,
-      M.none(self))
+      none(self))
   end
   for _, step in ipairs(self.steps) do lists.append(lines, lines_of_step(self, step)) end
   lines[#lines + 1] = effort(self)
@@ -162,13 +160,20 @@ local function commit_data(commit)
   return { hash = commit.hash, author = commit.author, date = commit.date, subject = commit.subject }
 end
 
---- The answer as plain data.
+local ORDER = { "format", "event", "good", "bad", "reason", "sentence", "before", "after", "ends",
+  "mean", "low", "high",
+  "posterior", "has_others", "steps", "from", "commits", "change", "hash", "author", "date", "subject",
+  "merge", "notes",
+  "why", "builds", "seconds", "path" }
+
+--- The facts of the answer.
 ---@param self pmclua.Bisection
----@return table
-function M.data(self)
+---@return pmclua.ReportFacts
+function M.facts(self)
   local answer = self.answer or {}
-  return { event = self.event, good = self.commits[1].hash, bad = self.commits[#self.commits].hash,
-    reason = self.reason, sentence = #self.steps == 0 and M.none(self) or nil, before = self.before,
+  return { order = ORDER, value = { format = 1, event = self.event, good = self.commits[1].hash, bad =
+    self.commits[#self.commits].hash,
+    reason = self.reason, sentence = #self.steps == 0 and none(self) or nil, before = self.before,
     after = self.after, ends = answer.ends, posterior = answer.q, has_others = answer.has_others,
     builds = self.builds.made, seconds = self.seconds, path = self.path,
     why = self.why and self.why.sentence or self.place,
@@ -177,16 +182,7 @@ function M.data(self)
       change = step.change,
         before = step.before, after = step.after, merge = step.merge and commit_data(step.merge),
         notes = step.notes }
-    end) }
-end
-
---- The answer in a format.
----@param self pmclua.Bisection
----@param options { format?: "text"|"json" }
----@return string
-function M.report(self, options)
-  if options.format == "json" then return require("pmclua.base.json").encode(M.data(self)) .. "\n" end
-  return M.text(self)
+    end) } }
 end
 
 return M
