@@ -1,5 +1,6 @@
 #!/usr/bin/env pmclua
 -- How did a cost change from commit to commit?
+-- for: compare
 --
 -- method: builds every n-th commit in a cache (your checkout is not touched) and runs the command in each build,
 --   in randomised blocks; or takes stored results, which know their commits if they were measured in a checkout.

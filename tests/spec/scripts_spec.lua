@@ -59,7 +59,8 @@ end
 
 -- What bisect and history work on: in commit 3 the program takes longer.
 local NEEDS_COMMITS = { bisect = true, history = true }
-local COMMITS = [[git init -q && git config user.name A && git config user.email a@localhost && mkdir cache &&
+local COMMITS = [[
+  git init -q && git config user.name A && git config user.email a@localhost && mkdir cache &&
   for i in 1 2 3 4; do
     echo "int main(void) { for (volatile long i = 0; i < $((i < 3 ? 1000 : 9000)); i++) { } return 0; }" >prog.c
     echo "/* $i */" >>prog.c && git add prog.c && git commit -qm "number $i" || exit 1
