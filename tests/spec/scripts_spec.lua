@@ -62,7 +62,8 @@ local NEEDS_COMMITS = { bisect = true, history = true }
 local COMMITS = [[
   git init -q && git config user.name A && git config user.email a@localhost && mkdir cache &&
   for i in 1 2 3 4; do
-    echo "int main(void) { for (volatile long i = 0; i < $((i < 3 ? 1000 : 9000)); i++) { } return 0; }" >prog.c
+    echo "int main(void) { for (volatile long i = 0; i < $((i < 3 ? 1000 : 9000)); i++) { } return 0; }" \
+      >prog.c
     echo "/* $i */" >>prog.c && git add prog.c && git commit -qm "number $i" || exit 1
   done; git tag v1.0 HEAD~3]]
 
