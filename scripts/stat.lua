@@ -139,8 +139,9 @@ local function show_intervals(monitor)
 end
 
 local function stream()
-  if format ~= "table" and format ~= "csv" and format ~= "json" then
-    fail("-I shows a table, csv or json, not " .. format)
+  local formats = table.concat(pmc.formats "monitor", ", ")
+  if not (formats .. ","):find(format .. ",", 1, true) then
+    fail(("-I has the formats %s, not %s"):format(formats, format))
   end
   if opt["repeat"] > 1 or opt.warmup > 0 or opt.marks or opt.store or limits then
     fail("-I goes with neither -r, --warmup, --marks, --store nor --limit")
@@ -241,7 +242,8 @@ local function report()
 end
 
 if not opt.no_report then report() end
-if format == "csv" then note(result.remarks) end      -- the others have them in the report
+-- The others have them in the report.
+if format == "csv" or format == "hyperfine" or format == "benchmark" then note(result.remarks) end
 if result.problem then fail(result.problem) end
 signal = signal or result.signal
 

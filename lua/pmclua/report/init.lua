@@ -28,8 +28,8 @@ local FORMATS = {
   { "png", "picture" },
 }
 
--- By kind of report, which module makes a form of it, in a function called as the form; true: a format takes the
--- object itself. `who`: in messages.
+-- By kind of report, the module that makes each form; its function is called as the form, and takes the object and the
+-- options. true: a format takes the object itself. `who` has no such format, in messages.
 local KINDS = {
   result = { blocks = "tables", facts = "facts", records = "records", times = true },
   comparison = { blocks = "compared", who = "a comparison" },

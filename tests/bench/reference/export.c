@@ -26,7 +26,7 @@ static int copy(const char *path, int out)
     return close(in);
 }
 
-/* Rows as report/csv.lua writes them of one event after the other. */
+/* Rows as report/records.lua has them of one event after the other. */
 static void rows(FILE *file, uint64_t count)
 {
     for (int event = 0; event < EVENTS; event++)
@@ -35,7 +35,7 @@ static void rows(FILE *file, uint64_t count)
                     1, i, i, 350000 + i, "counted", 350000 + i, 1);
 }
 
-/* Numbers as report/json.lua writes them: values and counts of each event; index, order, time, iterations. */
+/* Numbers as report/facts.lua has them: values and counts of each event; index, order, time, iterations. */
 static void numbers(FILE *file, uint64_t count)
 {
     for (int column = 0; column < 2 * EVENTS + 4; column++)
