@@ -114,6 +114,34 @@ describe("the source that a program names", function()
     end
   end)
 
+  it("is not what stands at its path here, where the program sees other files", function()
+    support.need(support.have_root(), "needs root")
+    support.need(support.run({ "unshare", "-m", "true" }).status == 0, "no mount namespaces")
+    local folder = support.folder()
+    local source = support.write(folder .. "/inner/p.c", [[
+      #include <sys/mman.h>
+      #include <unistd.h>
+      void fault(void)
+      {
+          volatile char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          *page = 1;
+          munmap((void *)page, 4096);
+      }
+      int main(void) { for (alarm(60); write(1, "r", 1) == 1; usleep(500)) fault(); }]])
+    support.build(folder .. "/p", "cc", "-g", source)
+    support.write(source, (SECRET .. "\n"):rep(20))
+    local line = "cd %s; unshare -m sh -c 'mount -t tmpfs none inner; cp p inner/; exec inner/p' >said & "
+      .. "echo $!"
+    local pid = support.output_of(line:format(folder)):match "%d+"
+    support.await_text(folder .. "/said", "r")
+    local shown = support.pmclua { "where", "--annotate", "fault", "-e", "page-faults", "-p", pid,
+      "--timeout", "300" }
+    support.run { "kill", pid }
+    assert.equal(0, shown.status, shown.err)
+    assert.not_matches(SECRET, shown.out .. shown.err)
+    assert.matches("no program here says that this is its", shown.out .. shown.err)
+  end)
+
   it("is no stored result's choice: a program here has to say the same, or the reader", function()
     local folder = support.folder()
     local source = support.write(folder .. "/source.c", "a line of its source")
