@@ -115,7 +115,7 @@ int pmclua_group_stop(struct pmclua_group *group);
  * is enabled for 1 ns and never running, and so is whatever is made of it. Such a group stays lost. */
 int pmclua_group_read(struct pmclua_group *group, uint64_t *out);
 int pmclua_reading_is_lost(const uint64_t *reading);
-/* Of readings of `count` u64s: out = later - earlier, and sum = sum + reading. */
+/* Readings have `count` u64s: out = later - earlier, and sum = sum + reading. */
 void pmclua_reading_delta(const uint64_t *earlier, const uint64_t *later, uint64_t *out, int32_t count);
 void pmclua_reading_add(uint64_t *sum, const uint64_t *reading, int32_t count);
 int32_t pmclua_group_count(const struct pmclua_group *group);
@@ -279,12 +279,12 @@ enum pmclua_stage {
     PMCLUA_STAGE_DEFINITION,   /* taking the definition of its workload or event set */
     PMCLUA_STAGE_NODE,         /* binding memory to a NUMA node */
     PMCLUA_STAGE_KERNEL,       /* loading or setting up a kernel; the text says what went wrong */
-    /* Of a command; the text is its program, its folder or its input. */
+    /* Stages of a command; the text is its program, its folder or its input. */
     PMCLUA_STAGE_START, PMCLUA_STAGE_PIN, PMCLUA_STAGE_ENTER, PMCLUA_STAGE_READ, PMCLUA_STAGE_EXECUTE,
     PMCLUA_STAGE_WAIT,
-    /* Of following regions: a file of theirs, their probes in tracefs, threads of the target, its CPUs, the number of
-     * groups, a group's leader, inheriting its events, its probes, its ring, the clock of a thread, the reader of the
-     * rings, what it read; or the runner was ended. */
+    /* Stages of following regions: a file of theirs, their probes in tracefs, threads of the target, its CPUs, the
+     * number of groups, a group's leader, inheriting its events, its probes, its ring, the clock of a thread, the
+     * reader of the rings, what it read; or the runner was ended. */
     PMCLUA_STAGE_REGION_MEMORY, PMCLUA_STAGE_REGION_FILE, PMCLUA_STAGE_REGION_DEFINITION, PMCLUA_STAGE_REGION_TARGET,
     PMCLUA_STAGE_REGION_CPU, PMCLUA_STAGE_REGION_GROUPS, PMCLUA_STAGE_REGION_LEADER, PMCLUA_STAGE_REGION_INHERIT,
     PMCLUA_STAGE_REGION_PROBE, PMCLUA_STAGE_REGION_RING, PMCLUA_STAGE_REGION_CLOCK, PMCLUA_STAGE_REGION_THREAD,
@@ -322,7 +322,7 @@ struct pmclua_result {
     uint64_t max_rss_bytes;    /* 0: not known: of kernels, and of commands below the runner's own */
     uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
     uint64_t taken;            /* PMCLUA_TAKE_*: which of the following were read; the others are 0 */
-    /* Of a command's first thread, and of a kernel's threads together: on a CPU, runnable and waiting for one, neither.
+    /* A command's first thread, or a kernel's threads together: on a CPU, runnable and waiting for one, neither.
      * Their sum is the wall time of the thread, or of all of them. */
     uint64_t on_cpu_ns, wait_ns, off_cpu_ns;
     struct pmclua_io io;
@@ -427,7 +427,7 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 /* ---- this process and its machine -------------------------------------------------------------- */
 
 uint64_t pmclua_now_ns(void);
-/* Of x86's time stamp counter, or Arm's generic timer, as the OS kernel converts it for perf; 0: it does not say. */
+/* The rate of x86's time stamp counter or Arm's generic timer, as the OS kernel converts it for perf; 0: unknown. */
 double pmclua_clock_hz(void);
 /* Whether a breakpoint of this thread counts a write: 1, or 0 where this machine's debug exceptions never arrive; -errno
  * where none can be set to try. */
@@ -652,7 +652,7 @@ struct pmclua_region {
     uint64_t unsure;               /* of the calls: a callee left without return, at a time that is not known; what
                                     * they took themselves is in no spread, and in a thread's sum at its most */
     uint64_t moved;                /* returns that may be another call's: stacks were copied meanwhile */
-    /* Of the calls: of processes in which a call ended on another thread than it began on, or after it seemed
+    /* Calls in processes in which a call ended on another thread than it began on, or after it seemed
      * to have been left: stacks take turns on threads. Their durations are true, nothing else is. */
     uint64_t switching;
     uint64_t loading;              /* enum pmclua_loading: of its files in the programs that were followed */
@@ -660,7 +660,7 @@ struct pmclua_region {
 
 enum pmclua_loading { PMCLUA_LOADING_UNKNOWN, PMCLUA_LOADED, PMCLUA_NEVER_LOADED };
 
-/* Of the calls that are not partial. min and max are of no meaning where n is 0. */
+/* Calls that are not partial. min and max have no meaning where n is 0. */
 struct pmclua_spread { uint64_t sum, min, max, n; };
 
 struct pmclua_region_thread { uint64_t region, pid, tid, calls; char name[16]; };

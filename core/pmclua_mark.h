@@ -15,7 +15,7 @@
  * every mark, so that no thread's marks touch another's. What lies between is added to a table in a file
  * that pmclua made and reads. A child made by fork, and a program that is executed, has marks too.
  *
- * Of a mark within itself (recursion) the counts of the outermost are summed, and every entry is counted.
+ * In recursion the counts of the outermost entry are summed, and every entry is counted.
  * Where several of a name are open in a thread, an end is that of the one begun in the same call of a function,
  * else of the latest: so coroutines that take turns on a thread have entries of their own, though what a
  * thread counts within one is also what others did meanwhile. A mark that ends on another thread than it
@@ -131,7 +131,7 @@ extern "C" {
 PMCLUA_MARK_ONE struct pmclua_mark_table *pmclua_mark_table;      /* NULL outside pmclua */
 PMCLUA_MARK_ONE struct pmclua_mark_table pmclua_mark_none;        /* under callgrind, which needs none */
 PMCLUA_MARK_ONE __thread struct pmclua_mark_thread *pmclua_mark_self;
-/* Of this thread, by event. Not wiped by fork, so that a child can close those of its parent. */
+/* This thread's descriptors, by event. Not wiped by fork, so that a child can close its parent's. */
 PMCLUA_MARK_ONE __thread int *pmclua_mark_fds;
 PMCLUA_MARK_ONE pthread_key_t pmclua_mark_key;
 

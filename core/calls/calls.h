@@ -237,7 +237,7 @@ struct call_end {
 };
 /* Counts it in its region's spreads and its thread's row, but for the sums of outermost calls. */
 int  spreads_add(struct pmclua_calls *calls, const struct call_end *end);
-/* Of a region's values with callees, then itself alone: number `value` of 2 * call_u64s. */
+/* Value `value` of a region, of 2 * call_u64s: with callees first, then alone. */
 const struct spread *spread_of(const struct pmclua_calls *calls, const struct region *region, uint32_t value);
 /* Where call `index` is kept: a struct pmclua_region_call and 2 * call_u64s values; kept_u64s in all. */
 uint64_t *kept_place(const struct pmclua_calls *calls, uint64_t index);

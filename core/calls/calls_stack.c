@@ -25,7 +25,7 @@ static void share(const struct pmclua_calls *calls, const struct frame *frame, c
 /* Whether no record was lost that would concern an open call's counts. */
 static int is_whole(const struct frame *frame) { return frame->cuts == frame->thread->cuts; }
 
-/* Of a call whose end was not seen only its callees' share is known. */
+/* A call whose end was not seen has only its callees' share. */
 static void share_callees(struct pmclua_calls *calls, struct frame *frame)
 {
     call_settle(calls, frame->thread, frame->region, frame->outer, inner_of(calls, frame), frame->inner);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-/* Of a function that runs on memory, or with thread pointers, that a sanitizer's bookkeeping does not know. */
+/* For functions that run on memory, or with thread pointers, that sanitizers do not know. */
 #define UNSANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 
 UNSANITIZED static inline long rawcall4(long number, long a, long b, long c, long d)

@@ -43,7 +43,7 @@ static int is_better(const struct symbol *one, const struct symbol *other)
     return strlen(one->name) < strlen(other->name);
 }
 
-/* Of names of the same code, of which the last is number `index`, the best. */
+/* The best of the names of the same code, of which `index` is the last. */
 static struct symbol *best_alias(const struct pmclua_symbols *symbols, int32_t index)
 {
     struct symbol *best = &symbols->symbol[index];

@@ -35,7 +35,7 @@ int32_t pmclua_symbols_object(struct pmclua_symbols *symbols, int32_t position, 
         uint32_t flags = name && *name ? flags_of(&sym, section) : 0;
         if (!flags)
             continue;
-        /* Of a variable of threads the value is an offset, which elfutils leaves as it is. */
+        /* The value of a thread-local variable is an offset, which elfutils leaves as it is. */
         uint64_t value = flags & PMCLUA_OBJECT_OF_THREADS ? sym.st_value : address - symbols->bias;
         *object = (struct pmclua_object){ .address = value, .bytes = sym.st_size, .flags = flags };
         snprintf(object->name, sizeof object->name, "%.*s", (int)strcspn(name, "@"), name);

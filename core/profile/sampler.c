@@ -157,7 +157,7 @@ static int read_all(struct pmclua_sampler *sampler)
     return result;
 }
 
-/* Of samples lost that only records tell of, where Linux does not count them. */
+/* Where Linux does not count lost samples, only records tell of them. */
 int pmclua_sampler_end(struct pmclua_sampler *sampler)
 {
     end_thread(sampler);

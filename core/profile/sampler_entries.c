@@ -31,7 +31,7 @@ static int64_t user_frame(struct pmclua_sampler *sampler, const struct sample_re
     return mapping ? chains_frame(&sampler->chains, 0, mapping->file, ip - mapping->start + mapping->offset) : 0;
 }
 
-/* Of a caller the last byte of its call: behind it another function may begin. */
+/* A caller's address is the last byte of its call: another function may begin behind it. */
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header)
 {
     struct entry entry = entry_of(header);

@@ -248,7 +248,7 @@ static int take_sample(struct pmclua_sampler *sampler, const struct perf_event_h
 
 /* ---- all rings ---- */
 
-/* Of each CPU the ring of samples, then that of news. */
+/* Each CPU's ring of samples, then its ring of news. */
 static struct ring *ring_of(void *owner, int number)
 {
     struct cpu_rings *rings = &((struct pmclua_sampler *)owner)->ring[number / 2];

@@ -102,7 +102,7 @@ static void measure(struct kernel *kernel, struct measured_call *call)
 {
     if (call->run->simulated)
         simulated_begin();
-    /* Of several threads also what each does before it begins. */
+    /* Several threads are sampled from before they begin. */
     if (call->sampler && kernel->team->count > 1)
         pmclua_sampler_start(call->sampler);
     team_do(kernel->team, measure_step, call);
@@ -125,7 +125,7 @@ static void take_times(struct pmclua_result *result, const struct team *team)
     result->wall_ns = end - start;
 }
 
-/* Of all threads; nothing where it is not known of one. */
+/* Sums over all threads; unset if any is unknown. */
 static void take_accounts(struct pmclua_result *result, const struct team *team)
 {
     uint64_t all = UINT64_MAX;

@@ -177,7 +177,7 @@ static int has_inherited(const struct event_set *set)
     return inherited;
 }
 
-/* Of the last command: opening one for each would cost as much as making the child does. */
+/* Kept from command to command: opening one for each would cost as much as making the child does. */
 static struct pmclua_drops *watch;
 
 static void forget_watch(void)
@@ -202,7 +202,7 @@ static struct pmclua_drops *watch_programs(int pid, struct pmclua_result *result
     return watch;
 }
 
-/* Of a command whose children are not counted (`is_alone`) only what it executes itself matters. Whether all was seen. */
+/* Whether all drops were seen. If children are not counted (`is_alone`), only programs of the command itself matter. */
 static int take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct pmclua_result *result)
 {
     int count = drops ? pmclua_drops_read(drops, &result->drop) : -(int)result->unseen;

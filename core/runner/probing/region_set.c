@@ -201,7 +201,7 @@ void region_set_note(struct region_set *set, struct pmclua_drops *drops, int pid
     pmclua_drops_note(drops, set->mapped, set->files, pid);
 }
 
-/* Of the places where calls of a region begin. What begins with an event needs no file. */
+/* Whether code was mapped in which calls of a region begin. A region that begins with an event needs none. */
 static uint64_t loading_of(const struct region_set *set, uint32_t region)
 {
     for (int i = 0; i < set->points; i++) {

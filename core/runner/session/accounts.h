@@ -12,10 +12,10 @@ struct account {
     struct pmclua_io io;
 };
 
-/* Of a process's first thread (PMCLUA_TAKE_TIMES) and of all the process (PMCLUA_TAKE_IO), also when it has ended and
- * is not yet reaped. The time on CPUs of one that runs just now is as it was at the last tick. */
+/* Times of a process's first thread (PMCLUA_TAKE_TIMES) and I/O of the whole process (PMCLUA_TAKE_IO), also when it has
+ * ended and is not yet reaped. The time on CPUs of a running thread is that at its last tick. */
 void account_read(int pid, uint64_t what, struct account *account);
-/* Of the calling thread, but for its time on CPUs; without PMCLUA_TAKE_IO: reading its counters is reading, too. */
+/* The same of the calling thread, without its time on CPUs and without I/O: reading its counters is reading, too. */
 void account_of_self(uint64_t what, struct account *account);
 /* The calling thread's time on CPUs, to the instant. */
 void account_stamp(uint64_t what, struct account *account);

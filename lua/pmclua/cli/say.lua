@@ -4,7 +4,7 @@ local M = {}
 
 local STATUS = { failed = 1, usage = 2 }
 
--- Of scripts that run a command, which may itself exit with 1 or 2: as env(1) and timeout(1) have it.
+-- Statuses of scripts that run a command, which may itself exit with 1 or 2: those of env(1) and timeout(1).
 local COMMAND = { failed = 125, ENOENT = 127, EACCES = 126, ENOEXEC = 126 }
 
 -- Raised when all has been said.

@@ -116,7 +116,7 @@ end
 local function refused(result) return nil, core.errno_name(-result), -result end
 core.private_refused = refused
 
---- Of a C function that gives nothing else: true, or as `refused`.
+--- The result of a C function that gives nothing else: true, or as `refused`.
 local function done(result)
   if result < 0 then return refused(result) end
   return true
@@ -406,7 +406,7 @@ function Group:subtract(earlier, later, out)
   C.pmclua_reading_delta(earlier, later, out, 2 + self.count)
 end
 
---- Of a reading: word 1 is enabled ns, 2 running ns, 2 + i the i-th member, as an exact value.
+--- A word of a reading, as an exact value: 1 is enabled ns, 2 running ns, 2 + i the i-th member.
 function core.word(buffer, index) return exact(buffer[index - 1]) end
 
 --- The same as a plain number (rounded above 2^53).

@@ -14,7 +14,7 @@ local MAGIC = 0x334b52414d434d50ULL
 local HEADER_WORDS = 16
 local EVENT_BYTES = 8 + 144
 local NAME_BYTES = 64
--- Of a slot: state, pid and tid, name, then seven words before those of a reading.
+-- A slot's head: state, pid and tid, name, then seven words before those of a reading.
 local SLOT_HEAD_BYTES = 8 + 8 + NAME_BYTES + 7 * 8
 local READ_FORMAT = 1 + 2 + 8            -- both times, group
 

@@ -12,7 +12,7 @@ local M = {}
 
 -- ---- named metrics --------------------------------------------------------------------------------------
 
---- Of a named metric the first variant whose events this machine has.
+--- The first variant of a named metric whose events this machine has.
 ---@param metric pmclua.Metric
 ---@return pmclua.Metric
 function M.variant(metric)

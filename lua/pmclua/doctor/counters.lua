@@ -10,7 +10,7 @@ local M = {}
 
 -- ---- kinds of events -----------------------------------------------------------------------------
 
--- Of each kind the events of which one is enough to say that the kind counts; its words for people.
+-- Kinds of events: its words for people, and events any one of which shows that the kind counts.
 local KINDS = {
   { "hardware", "cycles", "instructions", "branches" },
   { "cache", "L1-dcache-loads", "LLC-loads", "L1-dcache-load-misses", "dTLB-load-misses" },

@@ -190,7 +190,7 @@ local function said_cost(row)
   return ("%s %s"):format(text.time(row.ns), row.what)
 end
 
--- Of the event that was counted first.
+-- The count of the event that was counted first.
 local function said_counts(row)
   local count = row.counts and row.counts[row.first]
   return count and ("%s %s"):format(text.count(count), row.first) or ""

@@ -183,7 +183,7 @@ local function encode_on(one, terms, position, tree)
   return event
 end
 
--- Of several PMUs those that understand the terms; where none does, why the first does not.
+-- Encodes on each PMU that understands the terms; if none does, says why the first does not.
 local function encode_on_each(pmus, terms, item, tree)
   local events, first_problem = {}, nil
   for _, one in ipairs(pmus) do

@@ -68,7 +68,7 @@ local function why_type(event)
   return event.pmu and ("the PMU %s, as sysfs numbers it"):format(event.pmu) or "as given"
 end
 
--- Of a generic event's config the code, and above it, on a hybrid CPU, the type of a core PMU.
+-- The two halves of a generic event's config: the code, and above it, on a hybrid CPU, the type of a core PMU.
 local function halves(config)
   local whole = 0ULL + config
   return tonumber(whole % 0x100000000ULL), tonumber(whole / 0x100000000ULL)
@@ -198,7 +198,7 @@ function M.try(event, leader)
   return require("pmclua.event.try").event(event, target_of(event), leader)
 end
 
--- Of a refusal why and what to do, apart; of a text all of it.
+-- The reason of a refusal and what to do about it; a text is all reason.
 local function reason_of(refusal)
   if type(refusal) ~= "table" then return refusal and text.safe(refusal), nil end
   return text.safe(refusal.reason or refusal.message), refusal.hint and text.safe(refusal.hint)

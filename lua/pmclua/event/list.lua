@@ -89,7 +89,7 @@ function sources.valgrind(list)
   end
 end
 
--- Of equal PMUs (uncore_imc_0, _1 …) the first stands for all, under the name that means all of them.
+-- Equal PMUs (uncore_imc_0, _1 …) are listed once, under the name that means all of them.
 local function representatives(tree)
   local list, by_stem = {}, {}
   for _, name in ipairs(tree:names()) do
@@ -143,8 +143,8 @@ local function add_masks(list, pmu, event)
   end
 end
 
--- Of equal PMUs the first stands for all, as for sysfs's own events; what tables call deprecated is listed
--- with --all.
+-- Equal PMUs are listed once, as for sysfs's own events; events that tables call deprecated are listed with
+-- --all.
 function sources.vendor(list, filter)
   local tree = sysfs.tree(filter.sysfs)
   local vendor, first = require "pmclua.event.vendor", {}

@@ -181,7 +181,7 @@ function M.encode(item, tree)
   local given = check(parts)
   local attr = keep(encoded, given)
   local device = tree:of_type(attr.type)
-  -- Of Arm's PMUs sysfs names what the very PMU has: the OS kernel opens other codes, too, which then read 0.
+  -- On Arm, sysfs names the events that this PMU has: the OS kernel opens other codes, too, which then read 0.
   local core_pmu = full:find "^arm" and require "pmclua.event.pmu"
   return {
     source = "pfm", pmu = device and device.name or full:match("^(.-)::"), full = full, attr = attr,

@@ -65,7 +65,7 @@ end
 local function check_sample(declaration, wrong)
   if not declaration.sample then return end
   for _, event in ipairs(simulated_events(declaration)) do
-    -- Of kernels Valgrind's counts are less those of an empty call, which no line has.
+    -- Valgrind's counts of kernels are less those of an empty call, which belong to no line.
     if lists.contains(declaration.sample, event.field) then
       only_commands(declaration, ("sample: %s is told by line for commands alone"):format(event.name), wrong)
     end

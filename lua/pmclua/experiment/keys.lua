@@ -73,7 +73,7 @@ local function check_factor(name, levels, wrong)
   return { name = tostring(name), levels = levels }
 end
 
--- Of { name, { levels } } nothing else is looked at but the folder that pmc.commits names.
+-- Refuses what would be ignored in { name, { levels } }; pmc.commits names a folder there.
 local function check_pair(pair, number, wrong)
   for key in pairs(type(pair) == "table" and pair or {}) do
     if key ~= 1 and key ~= 2 and key ~= "folder" then

@@ -151,7 +151,7 @@ function rules.EACCES(failure, facts)
   return forbidden_target(failure, facts)
 end
 
--- Of all that one user samples at once: kernel.perf_event_mlock_kb for each CPU, and RLIMIT_MEMLOCK for a process.
+-- The limit holds for all rings of a user: kernel.perf_event_mlock_kb for each CPU, and a process's RLIMIT_MEMLOCK.
 local function no_ring()
   return "its ring of samples cannot be had: this user's runs have locked all memory that they may lock",
     "end other runs that sample, or raise kernel.perf_event_mlock_kb, or ulimit -l"

@@ -6,7 +6,7 @@ local machine = require "pmclua.host.machine"
 
 local M = {}
 
--- Of a running thread the time on CPUs is as it was at its last tick.
+-- A running thread's time on CPUs is that at its last tick.
 local function add_times(sum, id)
   local run, wait = (machine.line(("/proc/%d/schedstat"):format(id)) or ""):match "^(%d+) (%d+)"
   if not run then return false end

@@ -10,7 +10,8 @@ local M = {}
 
 M.PROCEDURE = "Holm's procedure"
 
---- Of the verdicts on all lines together. At 95 %, one ledger in twenty would name a line beside the true cause.
+--- The level of the verdicts on all lines together. At 95 %, one ledger in twenty would name a line beside the true
+--- cause.
 M.LEVEL = 0.99
 
 --- Below this nothing is named, unless it is known without statistics.
@@ -19,7 +20,7 @@ M.FEWEST_PAIRS = 10
 --- Samples of a line in all repetitions of both sides: below it the line joins the others.
 M.FEWEST_SAMPLES = 20
 
---- Of what is not a verdict: the total, what is not attributed, medians.
+--- The level of intervals without a verdict: of the total, the part not attributed, medians.
 M.INTERVAL_LEVEL = 0.95
 
 return M

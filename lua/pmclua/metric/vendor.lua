@@ -38,7 +38,7 @@ local function constants_of(definition)
   }
 end
 
--- Of the metrics of a name that of this kind of core; else the first.
+-- The metric for this kind of core, among those of one name; else the first.
 local function of_kind(records, pmu)
   for _, record in ipairs(records) do
     if record.pmu == pmu then return record end

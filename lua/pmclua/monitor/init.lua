@@ -51,7 +51,7 @@ end
 local DEFAULT_EVENTS = { "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions",
   "branches", "branch-misses" }
 
--- Of a CPU the clock that always runs, of tasks theirs.
+-- CPUs are counted by the clock that always runs, tasks by their own.
 local function default_events(spec)
   local by_cpu = spec.target and spec.target.by_cpu or not spec.target and not spec.command
   return { by_cpu and "cpu-clock" or "task-clock", unpack(DEFAULT_EVENTS) }
@@ -73,7 +73,7 @@ local function command_of(value)
   return command
 end
 
--- Of a named metric the variant whose events can be counted here.
+-- The variant of a named metric whose events can be counted here.
 local function variant_of(metric, events)
   local counted = lists.by(lists.where(events, function(event) return not event.status end), "field")
   return lists.find(metric.variants or {}, function(variant)

@@ -226,7 +226,7 @@ local function bare(counts)
   return lists.map(lists.keys(counts), function(offset) return { offset = offset } end)
 end
 
--- Of two sides of one build each has kept what the other has.
+-- Two sides of one build: each may use the code that the other kept.
 local function take_kept(file, other)
   for from, code in pairs(other.kept) do file.kept[from] = code end
   for offset, at in pairs(other.places) do file.places[offset] = at end

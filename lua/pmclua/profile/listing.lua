@@ -178,7 +178,7 @@ local function listed_file(symbols, offsets)
   return checked(list, refused, offsets)
 end
 
--- Of code that was kept, only what was sampled has lines.
+-- Lists kept code: only sampled instructions have lines.
 local function listed_kept(file, offsets)
   local list, refused = {}, nil
   local function place_of(offset) return file.places[offset] end

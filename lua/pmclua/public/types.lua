@@ -50,7 +50,7 @@ M.SIMPLE = {
   name = { is = is_filled, words = "a name" },
   path = { is = is_filled, words = "a path" },
   boolean = { is = function(value) return type(value) == "boolean" end, words = "true or false" },
-  -- Of events and metrics, and of conditions: how an entry with a name is written rightly.
+  -- Events, metrics and conditions: how to write an entry that has a name.
   spec = { is = is_text, words = "a string", spelled = arguments.spelled.labelled },
   condition = { is = is_text, words = "a string", spelled = arguments.spelled.condition },
   ["function"] = { is = is_callable, words = "a function" },

@@ -54,7 +54,7 @@ local function fit_entry(fit)
     smallest = or_null(fit.smallest) }
 end
 
--- Of drawn processes or layouts: how much of the spread is between them.
+-- How much of the spread is between the processes or layouts that were drawn.
 local function components_entry(cell, name)
   local found = cell:components(name)
   if not found then return nil end

@@ -92,7 +92,7 @@ local SAID = {
     .. "long each took is true; what a thread counted is not a call's, and totals are not known" },
 }
 
--- Of a region between any two points.
+-- A region between any two points.
 local PAIR_SAID = {
   unwound = "%s begun and begun again before its end: not counted",
   unfinished = "%s begun and not ended when the program or thread did: not counted",
@@ -210,7 +210,7 @@ end
 
 local function is_unused(region) return region.entries == 0 and region.orphans == 0 end
 
---- Of several regions, those without a call are said in one line.
+--- One line for all regions that were never called.
 local function unused_note(result)
   local names = lists.map(lists.where(result, is_unused), function(region) return text.safe(region.name) end)
   local said = result.ran < 1 and "not seen to be called: " or "never called: "

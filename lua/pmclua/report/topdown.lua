@@ -147,7 +147,7 @@ end
 ---@return pmclua.Report
 function M.blocks(topdown)
   local tables = {}
-  -- Of a program with marks the whole is not counted, and empty marks have nothing.
+  -- A program with marks has no count of the whole, and empty marks have none at all.
   for _, cell in ipairs(topdown:cells()) do
     if topdown:has_numbers(cell) or not topdown:has_numbers() then
       tables[#tables + 1] = cell_table(topdown, cell)

@@ -33,7 +33,7 @@ local function bar(row, place, thickness)
   return { percent, place, thickness, scaled(summary.low), scaled(summary.high) }
 end
 
--- Of one cell colours say which nodes are over their threshold; else whose bar it is.
+-- Colours: nodes over their threshold, if there is one cell; else each cell's bars.
 local function series_of(nodes, of_cell, cells)
   local list, by_colour = {}, {}
   local function add(colour, title, item)

@@ -12,7 +12,7 @@ M.PARTS = { "region", "thread", "cpu", "interval" }
 ---@param one table that may have region, thread, cpu, interval
 ---@return boolean
 function M.is_part(one)
-  -- Of each record: a closure would keep LuaJIT from compiling it.
+  -- Called for each record: a closure would keep LuaJIT from compiling it.
   return one.region ~= nil or one.thread ~= nil or one.cpu ~= nil or one.interval ~= nil
 end
 

@@ -86,7 +86,7 @@ function M.groups(cell, found)
   return grouped(found.list, lists.map(found.rows, function(row) return of(found.block.index[row]) end))
 end
 
--- Of one value several times it is that value, without rounding.
+-- Equal values give that value, without rounding.
 local function geometric_mean(list)
   return order.are_equal(list) and list[1] or math.exp(average(lists.map(list, math.log)))
 end

@@ -143,7 +143,7 @@ end
 
 local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams", "cpu", "random", "I1", "D1",
   "LL" }
--- Of files that are older than it.
+-- The value in files that are older than the field.
 local BEFORE = { random = "inherit" }
 
 --- Why simulated counts of two results were not made in the same way; nil where they were.

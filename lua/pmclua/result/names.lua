@@ -156,7 +156,7 @@ function M.check(result, name)
   if not (result.event_by_field[name] or result.metric_by_name[name]) then M.unknown(result, name) end
 end
 
--- Of a header that anyone may have written: declarations are checked before.
+-- Checks a header, which anyone may have written; declarations were checked before.
 local function check_primary(result)
   local primary = result.header.primary
   if not primary or result.event_by_field[primary] or result.metric_by_name[primary] then return end

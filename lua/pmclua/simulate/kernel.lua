@@ -202,7 +202,7 @@ function Simulated:run(pass, iterations, layout)
   end
   fixed.say(self.context, self.scratch, self.name, {})
   result.simulated, result.instructions = {}, count { "Ir" }
-  -- Of threads that the kernel starts itself the whole process is counted.
+  -- Threads that the kernel starts itself are counted with the whole process.
   local is_switched = self.context.session:has_threads(self.id)
   result.is_certain = result.threads <= 1 and not is_switched
   if not result.is_certain then

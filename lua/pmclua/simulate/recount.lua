@@ -98,7 +98,7 @@ function M.others_of(found, files)
       end
     end
     for _, file in ipairs(M.of_process(files, process.pid)) do
-      -- Of its last program cachegrind has the whole.
+      -- Cachegrind has all of the last program.
       local is_whole = #process.starts > 0 and plain(file.command) == last
       table.insert(is_whole and whole or list, file)
     end

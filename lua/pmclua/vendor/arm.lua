@@ -23,7 +23,7 @@ end
 
 -- ---- groups and the tree ----
 
--- Of each group its metrics.
+-- Metrics by group.
 local function metrics_by_group(value)
   local by_group = {}
   for name, group in each(field(value.groups, "metrics")) do by_group[name] = field(group, "metrics") end

@@ -78,7 +78,7 @@ local function read_json(text, collection)
   end
 end
 
--- Of a list that has deprecated events, too, those that the other one had not.
+-- Takes the deprecated events of a list: those that the list without them had not.
 local function deprecated_takers(collection)
   local known = {}
   for _, event in ipairs(collection.events) do known[event.name] = true end

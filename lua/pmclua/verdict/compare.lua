@@ -48,9 +48,9 @@ local function extremes(values)
   return { low = sorted[1], high = sorted[#sorted], median = order.median_of(sorted), n = #sorted }
 end
 
--- Of two equal programs whose count is one of two values, two repetitions of each look exact and different in up
--- to 12 of 100 experiments, three in 3. What is simulated varies by what the program draws and by its threads alone,
--- and then takes many values.
+-- If a count takes one of two values, two repetitions of each of two equal programs look exact and different in up
+-- to 12 of 100 experiments, three repetitions in 3. Simulated counts vary only by what the program draws and by its
+-- threads, and then take many values.
 local EXACT_FROM, SIMULATED_FROM = 3, 2
 
 local function is_exact(side, from) return side.n >= (from or EXACT_FROM) and side.low == side.high end
@@ -114,8 +114,8 @@ local function ratio_of_means(values, baseline, a, b, level)
   return result
 end
 
--- Of counts that were simulated, two repetitions that differ by next to nothing say as much as many. Ranks need more
--- than that, but hold for any distribution: so they decide where there are enough for them.
+-- Simulated counts: two repetitions that differ by next to nothing say as much as many. Ranks need more repetitions,
+-- but hold for any distribution, so they decide where there are enough for them.
 local function simulated(values, baseline, a, b, asked_level)
   if is_exact(a, SIMULATED_FROM) and is_exact(b, SIMULATED_FROM) then return exact(a, b) end
   local level = stop.simulated_level(asked_level)
@@ -149,7 +149,7 @@ local function conclude(result, b)
   end
   local difference = result.difference
   if not difference.low then return "undecided" end
-  -- Of a baseline of 0 no share can be taken: any difference counts.
+  -- A baseline of 0 has no shares: any difference counts.
   return place(difference.low, difference.high, 0, result.margin * math.abs(b.median))
 end
 

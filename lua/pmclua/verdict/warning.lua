@@ -84,7 +84,7 @@ local checks = {}
 
 function checks.few(cell, events)
   local most = 0
-  -- Of simulated counts as many are made as are needed.
+  -- Simulated counts are repeated as often as they need it.
   local counted = lists.where(events, function(event) return event.status ~= "simulated" end)
   for _, event in ipairs(counted) do most = math.max(most, #event.values) end
   local fewest = FEWEST * (cell.repetitions_of_a_layout or 1)
@@ -281,7 +281,7 @@ end
 ---@return boolean
 function M.has_waited(wait_ns, wall_ns, margin) return wait_ns > margin * wall_ns and wait_ns > WAIT_NS end
 
--- Of all time together: one long wait is noise as well as many short ones.
+-- Looks at the total time: one long wait is noise as well as many short ones.
 function checks.waited(cell)
   local waited, margin = cell.waited, cell.margin or 0.01
   if not waited or waited.count < FEW_WAITS then return end
@@ -305,7 +305,7 @@ function checks.exit(cell)
   for outcome, count in pairs(cell.outcomes or {}) do
     parts[#parts + 1] = ("%d %s"):format(count, outcome)
   end
-  -- Of one repetition alone its end is all there is to say.
+  -- The end of a single repetition is reported elsewhere.
   if #parts == 0 or cell.repetitions == 1 then return end
   table.sort(parts)
   local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""

@@ -49,8 +49,8 @@ local function sampled_event(result)
   end
 end
 
--- Of the time on CPUs that in user space and in Linux: as samples share it where they are of both, else as Linux's own
--- ticks do; nil where other threads and children had a share.
+-- Splits the time on CPUs into user space and Linux: by samples, if there are any of both, else by Linux's own ticks;
+-- nil where other threads and children had a share.
 local function split_cpu(side, in_linux)
   local user, kernel = {}, {}
   for i, on in ipairs(side.on_cpu_time) do

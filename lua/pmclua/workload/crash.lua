@@ -39,7 +39,7 @@ end
 ---@param crash { file: string, offset: number|ffi.cdata*, address?: number|ffi.cdata* }
 ---@return string
 function M.words(crash)
-  -- Of an address that is none at all (not canonical) Linux does not tell which it was.
+  -- Linux does not tell an address that is not canonical.
   local digits = crash.address and bit.tohex(0ULL + crash.address):gsub("^0+(%x)", "%1")
   return ("%s, in %s; to stop there in gdb, put %s='gdb -q -ex run --args' before the command"):format(
     digits and " at address 0x" .. digits or "", M.place(crash) or "no file's code", M.VARIABLE)

@@ -86,7 +86,7 @@ local function region_of(list, symbol, path, options, name)
   return region
 end
 
---- Of several functions, those that cannot be followed are left out, and the others are followed.
+--- A pattern leaves out functions that cannot be followed; one that is named must be followed.
 local function add_region(regions, skipped, is_pattern, ...)
   if not is_pattern then
     regions[#regions + 1] = region_of(...)

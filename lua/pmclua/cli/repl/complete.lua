@@ -45,7 +45,7 @@ local function event_names()
   return event_list
 end
 
--- Of `names` those that begin as typed, behind what stands before that in the same word; nil: none does.
+-- The `names` that begin as typed, each behind the rest of the same word; nil: none does.
 local function beginning(names, typed, word)
   local head = word:sub(1, #word - #typed)
   local words = lists.map(names, function(name) return starts(name, typed) and head .. name or nil end)

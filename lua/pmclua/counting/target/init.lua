@@ -226,7 +226,7 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 ---@return pmclua.Target
 function M.cgroup(spec)
   local given = arguments_of(spec, "cgroup_options")
-  -- Of names for the same cgroup the first.
+  -- Several names of one cgroup: the first.
   local names = lists.map(lists.groups(given, cgroup.plain), function(same) return same[1] end)
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end
   local by = given.by or (#names > 1 and "cgroup" or nil)

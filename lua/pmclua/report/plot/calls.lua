@@ -73,7 +73,7 @@ end
 
 -- ---- the chart -----------------------------------------------------------------------------------------
 
--- Of a region in one file, or in several; the colour is that of one alone.
+-- A region in one file, or in several; a single one has its colour.
 local function panel_of(region, name, labels, colour)
   local into = bins_of(lists.column(region, "bars"))
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
