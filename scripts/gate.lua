@@ -18,7 +18,8 @@
 --   gate: all 3 limits hold
 -- reading: exits 0 if no limit fails; 3 if one fails (with --strict, also if one is undecided); 77 if one
 --   could not be checked and none fails: what was not counted, or is missing, never passes; 2 if a limit
---   makes no sense.
+--   makes no sense. --bisect: as `git bisect run` takes it, 0 good, 1 bad, 125 where that cannot be told, 128
+--   for a limit that makes no sense.
 -- caveats: a baseline from another CPU, microcode or Linux version is refused (exit 1) unless --any-host
 --   or --any-cpu is given; host names do not matter. One of another architecture, or whose program was
 --   given other arguments, cannot be checked against (77). A single stored run cannot show how runs
@@ -50,6 +51,7 @@ local opt = pmc.options {
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
   { "format", choices = pmc.formats "gate", value = "F", help = "output format" },
   { "output", short = "o", value = "FILE", help = "write to FILE; its extension may select the format" },
+  { "bisect", false, help = "exit as git bisect run takes it: 0 good, 1 bad, 125 cannot be told" },
   { "quiet", false, short = "q", help = "print nothing if all limits hold" },
   { "words", argument = true, many = true, value = "FILE", help = "stored results, or the new command" },
   experiment = false,
@@ -57,8 +59,19 @@ local opt = pmc.options {
 
 local limits = #opt.limit > 0 and opt.limit or nil
 
+-- For `git bisect run`: what cannot be told is skipped, and a mistake on the command line ends the search.
+local BISECT = { pass = 0, fail = 1, cannot_tell = 125, usage = 128 }
+
+local function fail(problem, status)
+  local facts = type(problem) == "table" and problem or { status = status, message = problem }
+  if not opt.bisect or facts.quiet then pmc.fail(problem, status) end
+  local is_mistake = facts.misuse or facts.status == 2
+  pmc.fail(is_mistake and facts.message or tostring(problem),
+    is_mistake and BISECT.usage or BISECT.cannot_tell)
+end
+
 local function usage(why)
-  pmc.fail(why .. "; usage: pmclua gate BASELINE.jsonl... NEW.jsonl", 2)
+  fail(why .. "; usage: pmclua gate BASELINE.jsonl... NEW.jsonl", 2)
 end
 
 -- ---- stored results ----
@@ -111,8 +124,8 @@ local function write(gate)
 end
 
 local ok, gate = pcall(opt.against and check_commands or check_files)
-if not ok then pmc.fail(gate) end
+if not ok then fail(gate) end
 local written, why = pcall(write, gate)
-if not written then pmc.fail(why) end
+if not written then fail(why) end
 if gate.result.signal then os.exit(128 + gate.result.signal, true) end
-os.exit(gate:status(opt.strict), true)
+os.exit(opt.bisect and (BISECT[gate.state] or BISECT.cannot_tell) or gate:status(opt.strict), true)

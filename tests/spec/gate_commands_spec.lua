@@ -126,3 +126,18 @@ describe("a limit on a metric", function()
     assert.equal("pass", by_limit["cycles <= +1%"].state)
   end)
 end)
+
+describe("pmclua gate --bisect", function()
+  local function status(limit, ...)
+    return run("gate", "--bisect", "--quiet", "-r", "6", "-l", limit, "--against", "true", "--", ...).status
+  end
+
+  it("exits as git bisect run takes it", function()
+    assert.equal(0, status("page_faults <= 100000", "true"))
+    assert.equal(1, status("page_faults <= 1", "true"))
+    assert.equal(125, status("page_faults <= 100000", "sh", "-c", "exit 1"))
+    assert.equal(125, status("page_faults <= 100000", "/no/such/program"))
+    assert.equal(128, status("page_faultz <= 5", "true"))
+    assert.equal(128, run("gate", "--bisect", "--against", "true", "--", "true").status)
+  end)
+end)
