@@ -103,6 +103,7 @@ check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memor
 
 check-why: all ## hold known pairs against each other: does why name what was planted? takes an hour (ROUNDS=20)
 	@./pmclua tests/truths/why.lua $(or $(ROUNDS),20)
+	@./pmclua tests/truths/why_times.lua $(or $(TRIES),200)
 
 check-bisect: all ## play histories of commits to the search for a step: does it name the right one? HISTORIES=300 of each
 	@./pmclua tests/truths/bisect.lua $(or $(HISTORIES),300)

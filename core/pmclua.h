@@ -238,6 +238,7 @@ enum pmclua_field {
                                 * process, which callgrind does not count here; -EBUSY: threads beside those of
                                 * THREADS; -ENOSYS: no callgrind */
     PMCLUA_F_ENTER_POINT,      /* u64 id of the tracepoint raw_syscalls:sys_enter: a command's system calls are traced, … */
+    PMCLUA_F_WAKE_POINT,       /* u64 id of sched:sched_waking; absent: whom waits are for is not known */
     PMCLUA_F_LEAVE_POINT,      /* … and u64 id of raw_syscalls:sys_exit */
     PMCLUA_F_LAST              /* one past the last */
 };
@@ -524,10 +525,10 @@ void pmclua_hash(const void *bytes, size_t count, char hex[33]);
 /* ---- system calls: how many, and how long each was off CPU --------------------------------------------------------- */
 
 /* A block of them, freed by pmclua_free_block: this, `rows` struct pmclua_system_call, `sites` struct
- * pmclua_call_site. */
+ * pmclua_call_site, `chains` struct pmclua_call_chain. */
 struct pmclua_system_calls {
     uint64_t lost;                 /* records that found no room: of calls that are missing */
-    uint64_t rows, sites;
+    uint64_t rows, sites, chains;
 };
 enum { PMCLUA_CALL_OPEN = 65534, PMCLUA_CALL_NONE = 65535 };
 struct pmclua_system_call {
@@ -539,6 +540,12 @@ struct pmclua_system_call {
 /* How often call `number` was made from an instruction at `place`: its address modulo the size of a page, which is the
  * same wherever its file is mapped. */
 struct pmclua_call_site { uint64_t number, place, count; };
+
+/* How long the first thread waited in call `number` because another one was at work (place PMCLUA_CHAIN_WORK), waited for
+ * a CPU (READY), or itself waited in a call that it made at `place`. is_end: until that one, or who waited for it, had
+ * ended. Threads are numbered from 1, the first, in the order in which they start. */
+enum { PMCLUA_CHAIN_WORK = 65536, PMCLUA_CHAIN_READY = 65537 };
+struct pmclua_call_chain { uint64_t number, thread, place, ns, is_process, is_end; };
 
 /* "getppid"; NULL: unknown. */
 const char *pmclua_system_call_name(uint64_t number);

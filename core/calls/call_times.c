@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "call_chains.h"
 #include "call_trace.h"
 
 enum { NUMBERS = 1024, FIRST_ROOM = 64, SITES = 4096 };
@@ -17,7 +18,7 @@ struct thread {
     int32_t tid;                   /* 0: free */
     int is_in_call, yielded;
     uint16_t place;
-    uint64_t stopped_ns;
+    uint64_t stopped_ns, woken_ns;     /* woken_ns: since when it only waits for a CPU; 0: it is not woken */
     uint64_t blocked_ns, waited_ns;
 };
 
@@ -32,6 +33,7 @@ struct call_times {
     struct sum outside[2], unfinished[2];
     struct pmclua_call_site site[SITES];   /* open addressing, half of it at most; count 0: free */
     size_t sites;
+    struct call_chains *chains;
 };
 
 struct call_times *call_times_new(int32_t first)
@@ -42,8 +44,9 @@ struct call_times *call_times_new(int32_t first)
     times->first = first;
     times->room = FIRST_ROOM;
     times->thread = calloc(times->room, sizeof *times->thread);
-    if (!times->thread) {
-        free(times);
+    times->chains = call_chains_new(first);
+    if (!times->thread || !times->chains) {
+        call_times_free(times);
         return NULL;
     }
     return times;
@@ -51,8 +54,10 @@ struct call_times *call_times_new(int32_t first)
 
 void call_times_free(struct call_times *times)
 {
-    if (times)
-        free(times->thread);
+    if (!times)
+        return;
+    call_chains_free(times->chains);
+    free(times->thread);
     free(times);
 }
 
@@ -92,6 +97,7 @@ static struct thread *thread_of(struct call_times *times, int32_t tid)
         thread = slot_of(times->thread, times->room, tid);
     }
     thread->tid = tid;
+    thread->place = UINT16_MAX;
     return thread;
 }
 
@@ -104,8 +110,9 @@ static void add(struct sum *sum, const struct thread *thread)
     sum->waited_ns += thread->waited_ns;
 }
 
-static void begin_call(struct thread *thread, uint16_t place)
+static void begin_call(struct call_times *times, struct thread *thread, uint16_t place)
 {
+    call_chains_enter(times->chains, thread->tid);
     thread->is_in_call = 1;
     thread->place = place;
     thread->blocked_ns = thread->waited_ns = 0;
@@ -131,12 +138,16 @@ static void end_call(struct call_times *times, struct thread *thread, const stru
             add_site(times, record->number, thread->place);
     }
     times->has_executed |= is_first;
+    call_chains_leave(times->chains, thread->tid, record->number);
     thread->is_in_call = 0;
+    thread->place = UINT16_MAX;
     thread->blocked_ns = thread->waited_ns = 0;
 }
 
-static void stop(struct thread *thread, const struct call_record *record)
+static void stop(struct call_times *times, struct thread *thread, const struct call_record *record)
 {
+    call_chains_stop(times->chains, thread->tid, record->time_ns, record->step == CALL_STOPS, thread->place);
+    thread->woken_ns = 0;
     thread->stopped_ns = record->time_ns;
     thread->yielded = record->step == CALL_YIELDS;
 }
@@ -147,20 +158,36 @@ static void go_on(struct call_times *times, struct thread *thread, uint64_t time
     struct sum *outside = &times->outside[thread->tid == times->first];
     uint64_t *blocked = thread->is_in_call ? &thread->blocked_ns : &outside->blocked_ns;
     uint64_t *waited = thread->is_in_call ? &thread->waited_ns : &outside->waited_ns;
-    if (thread->stopped_ns)
-        *(thread->yielded ? waited : blocked) += off_ns;
+    uint64_t ready_ns = thread->yielded ? off_ns : thread->woken_ns ? time_ns - thread->woken_ns : 0;
+    call_chains_go_on(times->chains, thread->tid, time_ns);
+    *waited += ready_ns < off_ns ? ready_ns : off_ns;
+    *blocked += ready_ns < off_ns ? off_ns - ready_ns : 0;
     outside->count += !thread->is_in_call && off_ns;
     thread->stopped_ns = 0;
+}
+
+static void wake(struct call_times *times, struct thread *thread, const struct call_record *record)
+{
+    /* Where the network's work, in a soft interrupt, wakes it, whoever made the call that led there does. */
+    int is_soft = record->number != 0;
+    struct thread *waker = slot_of(times->thread, times->room, record->other);
+    int32_t by = record->other && (!is_soft || waker->is_in_call) ? record->other : 0;
+    call_chains_wake(times->chains, by, thread->tid, record->time_ns);
+    if (thread->stopped_ns && !thread->yielded && !thread->woken_ns)
+        thread->woken_ns = record->time_ns;
 }
 
 static void take(struct call_times *times, struct thread *thread, const struct call_record *record)
 {
     switch ((enum call_step)record->step) {
-    case CALL_ENTERS:  begin_call(thread, record->number); break;
+    case CALL_ENTERS:  begin_call(times, thread, record->number); break;
     case CALL_LEAVES:  end_call(times, thread, record); break;
     case CALL_STOPS:
-    case CALL_YIELDS:  stop(thread, record); break;
+    case CALL_YIELDS:  stop(times, thread, record); break;
     case CALL_GOES_ON: go_on(times, thread, record->time_ns); break;
+    case CALL_WAKES:   wake(times, thread, record); break;
+    case CALL_STARTS:  call_chains_start(times->chains, record->tid, record->number); break;
+    case CALL_ENDS:    call_chains_end(times->chains, record->tid); break;
     }
 }
 
@@ -219,4 +246,9 @@ uint64_t call_times_sites(const struct call_times *times, struct pmclua_call_sit
             count++;
         }
     return count;
+}
+
+uint64_t call_times_chains(const struct call_times *times, struct pmclua_call_chain *chain)
+{
+    return call_chains_rows(times->chains, chain);
 }

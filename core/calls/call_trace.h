@@ -8,9 +8,9 @@
 
 #include "pmclua.h"
 
-/* The tracepoints raw_syscalls:sys_enter and sys_exit by their ids, and whose calls: `pid` with threads and children to
+/* The tracepoints raw_syscalls:sys_enter and sys_exit and sched:sched_waking (0: without) by their ids, and whose calls: `pid` with threads and children to
  * come, from its next exec on. */
-struct call_points { uint64_t enter, leave; int32_t pid; };
+struct call_points { uint64_t enter, leave, wake; int32_t pid; };
 
 struct call_trace;
 
@@ -21,14 +21,16 @@ int call_trace_open(struct call_trace **trace, const struct call_points *points)
 /* Closes it. What came of it: a block of `count` u64s (struct pmclua_system_calls); or -errno. */
 int call_trace_end(struct call_trace *trace, uint64_t **block, uint32_t *count);
 
-enum call_step { CALL_ENTERS, CALL_LEAVES, CALL_STOPS, CALL_YIELDS, CALL_GOES_ON };
+enum call_step { CALL_ENTERS, CALL_LEAVES, CALL_STOPS, CALL_YIELDS, CALL_GOES_ON, CALL_WAKES, CALL_STARTS, CALL_ENDS };
 
-/* What a thread did at a time. YIELDS: it lost its CPU though it could have gone on; STOPS: it waits for something. */
+/* What a thread did at a time. YIELDS: it lost its CPU though it could have gone on; STOPS: it waits for something. Of
+ * WAKES it is woken by `other` (0: by an interrupt). */
 struct call_record {
     uint64_t time_ns;
-    int32_t tid;
+    int32_t tid, other;
     uint16_t step;                 /* enum call_step */
-    uint16_t number;               /* of LEAVES: the system call's; of ENTERS: where, as pmclua_call_site has it */
+    uint16_t number;               /* of LEAVES: the system call's; of ENTERS: where, as pmclua_call_site has it; of
+                                    * STARTS 1: as one of a new process; of WAKES 1: in a soft interrupt */
 };
 
 struct call_times;
@@ -37,7 +39,8 @@ struct call_times;
 struct call_times *call_times_new(int32_t first);
 /* Takes a record: those of a thread in their order. -ENOMEM. */
 int call_times_take(struct call_times *times, const struct call_record *record);
-/* Rows, and sites, of what was seen. Return how many; `row` and `site` may be NULL. */
+/* Rows, sites and chains of what was seen. Return how many; the lists may be NULL. */
 uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *row);
 uint64_t call_times_sites(const struct call_times *times, struct pmclua_call_site *site);
+uint64_t call_times_chains(const struct call_times *times, struct pmclua_call_chain *chain);
 void call_times_free(struct call_times *times);

@@ -57,6 +57,8 @@ describe("a profile", function()
     local sampled, traced, bare = record(1, 1, own), record(1, 2, own), record(2, 1, own)
     traced.profiles, bare.profiles = nil, nil
     traced.system_calls = { lost = 2, sites = { { name = "read", place = 564, count = 3 } },
+      chains = { { name = "read", thread = 2, what = "work", place = 0, ns = 60, is_process = false,
+        is_end = true } },
       rows = { { name = "read", is_first = true, count = 3, blocked_ns = 70, waited_ns = 1 } } }
     local back = read_all(made.stored(new_path(), header(), { sampled, traced, bare }))
     assert.same({ own }, back[1].profiles)
@@ -72,7 +74,7 @@ describe("a profile", function()
     local function refused(of) return message_of(read_all, made.stored(new_path(), header(), { of })) end
     assert.matches("'entries'", refused(record(1, 1, own)), 1, true)
     local traced = record(1, 1, profile(1, 1))
-    traced.system_calls = { lost = 0, sites = {},
+    traced.system_calls = { lost = 0, sites = {}, chains = {},
       rows = { { name = "read", is_first = true, count = -1, blocked_ns = 0, waited_ns = 0 } } }
     assert.matches("'count'", refused(traced), 1, true)
   end)

@@ -26,6 +26,7 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     case PMCLUA_F_SIMULATED:       return &run->simulated;
     case PMCLUA_F_ENTER_POINT:     return &run->enter_point;
     case PMCLUA_F_LEAVE_POINT:     return &run->leave_point;
+    case PMCLUA_F_WAKE_POINT:      return &run->wake_point;
     default:                       return NULL;
     }
 }

@@ -10,6 +10,8 @@ local M = {}
 -- What is not one call but has a row.
 local SPECIAL = { [C.PMCLUA_CALL_OPEN] = "open", [C.PMCLUA_CALL_NONE] = "none" }
 
+local WHAT = { [C.PMCLUA_CHAIN_WORK] = "work", [C.PMCLUA_CHAIN_READY] = "ready" }
+
 ---@class pmclua.SystemCall one kind of call in one repetition
 ---@field name string "futex"; "open": calls that did not return; "none": off CPU in no call
 ---@field is_first boolean of the first thread; else of all others together
@@ -22,9 +24,19 @@ local SPECIAL = { [C.PMCLUA_CALL_OPEN] = "open", [C.PMCLUA_CALL_NONE] = "none" }
 ---@field place number the instruction's address modulo the size of a page; 65535: unknown
 ---@field count number
 
+---@class pmclua.CallChain what the first thread waited for in a call: another thread
+---@field name string of the call
+---@field thread integer in the order in which they start, from 2
+---@field what "work"|"ready"|"call" it was at work, waited for a CPU, or in a call of its own
+---@field place number where it made that call, as of sites; of others 0
+---@field ns number
+---@field is_process boolean it is one of another process
+---@field is_end boolean until it had ended
+
 ---@class pmclua.SystemCalls of one repetition
 ---@field rows pmclua.SystemCall[]
 ---@field sites pmclua.CallSite[]
+---@field chains pmclua.CallChain[]
 ---@field lost number records that found no room
 
 local function name_of(number)
@@ -39,7 +51,8 @@ function M.read(block)
   local head = ffi.cast("const struct pmclua_system_calls *", block)
   local row = ffi.cast("const struct pmclua_system_call *", head + 1)
   local site = ffi.cast("const struct pmclua_call_site *", row + head.rows)
-  local rows, sites = {}, {}
+  local chain = ffi.cast("const struct pmclua_call_chain *", site + head.sites)
+  local rows, sites, chains = {}, {}, {}
   for i = 1, tonumber(head.rows) do
     local one = row[i - 1]
     rows[i] = { name = name_of(tonumber(one.number)), is_first = one.is_first == 1,
@@ -51,7 +64,14 @@ function M.read(block)
     sites[i] = { name = name_of(tonumber(one.number)), place = tonumber(one.place),
       count = tonumber(one.count) }
   end
-  return { rows = rows, sites = sites, lost = tonumber(head.lost) }
+  for i = 1, tonumber(head.chains) do
+    local one = chain[i - 1]
+    local what = WHAT[tonumber(one.place)]
+    chains[i] = { name = name_of(tonumber(one.number)), thread = tonumber(one.thread), what = what or "call",
+      place = what and 0 or tonumber(one.place), ns = tonumber(one.ns), is_process = one.is_process == 1,
+      is_end = one.is_end == 1 }
+  end
+  return { rows = rows, sites = sites, chains = chains, lost = tonumber(head.lost) }
 end
 
 return M

@@ -7,7 +7,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local ENTER, LEAVE = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
+local ENTER, LEAVE, WAKE = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_waking"
 
 local function id_of(name)
   local event = (require("pmclua.event").parse(name) or {})[1]
@@ -23,13 +23,13 @@ local NO_TRACEPOINTS = "Linux's tracepoints of system calls cannot be read: that
 local ONLY_COMMANDS = "only the system calls of commands are traced"
 
 --- The tracepoints that are needed; nil and why not.
----@return { enter: integer, leave: integer }? points
+---@return { enter: integer, leave: integer, wake?: integer }? points
 ---@return string? why
 function M.points()
   local enter, why = id_of(ENTER)
   local leave = enter and id_of(LEAVE)
   if not leave then return nil, why and tostring(why) or NO_TRACEPOINTS end
-  return { enter = enter, leave = leave }
+  return { enter = enter, leave = leave, wake = (id_of(WAKE)) }
 end
 
 --- The pass of a declaration that asks for it; nil where there is none, and why.

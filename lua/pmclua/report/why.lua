@@ -49,6 +49,8 @@ local function side_names(why)
   return a, b
 end
 
+local SHARE = 6                 -- the column
+
 local function columns(why, what)
   local a, b = side_names(why)
   return { { name = what }, { name = a, align = "right" }, { name = b, align = "right" },
@@ -125,6 +127,22 @@ local function ledger_table(why, all)
     notes = notes }
 end
 
+local function waits_table(why, all)
+  local found = why.waits
+  local shown = found and lists.where(found.lines, function(row) return all or is_shown(row) end) or {}
+  if #shown == 0 then return nil end
+  local without_share = columns(why, "call")
+  table.remove(without_share, SHARE)
+  return { title = { "what the first thread waited for" }, columns = without_share,
+    rows = lists.map(shown, function(row)
+      local cells = row_of(row, found.unit)
+      table.remove(cells, SHARE)
+      cells.tones = { [SHARE] = TONES[row.verdict] }
+      return cells
+    end),
+    notes = { "what others did meanwhile, through all that they waited for in turn" } }
+end
+
 local function cycles_table(why, all)
   local found = why.cycles
   if not found then return nil end
@@ -165,7 +183,8 @@ end
 ---@return pmclua.Report
 function M.blocks(why, options)
   local all = options.all
-  local of_time = why.time and { time_table(why), ledger_table(why, all) } or {}
+  local of_time = why.time and { time_table(why), ledger_table(why, all), waits_table(why, all) }
+    or {}
   return { title = ("Why %s against %s"):format(why.b:label(), why.a:label()), sentence = why.sentence,
     blocks = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },
     notes = notes_of(why), result = why.result }
@@ -192,7 +211,7 @@ local function plain_suspect(one)
     false_discovery_rate = one.adjusted, exact = one.exact or false }
 end
 
-local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "cycles",
+local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "waits", "cycles",
   "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what",
   "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
   "verdict", "count" }
@@ -203,7 +222,8 @@ local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time
 function M.facts(why)
   return { order = ORDER, value = { format = 1, a = why.a:label(), b = why.b:label(), pairs = why.n,
     paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
-    time = plain_ledger(why.time), ledger = plain_ledger(why.ledger), cycles = plain_ledger(why.cycles),
+    time = plain_ledger(why.time), ledger = plain_ledger(why.ledger),
+    waits = plain_ledger(why.waits), cycles = plain_ledger(why.cycles),
     others_ns = json.or_null(why.others), suspects = lists.map(why.suspects, plain_suspect),
     absent = why.absent } }
 end

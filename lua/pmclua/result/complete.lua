@@ -54,8 +54,8 @@ function M.of_pair(pair, name)
   end
 end
 
--- Causes for which a sample that was due is not there.
-local CAUSES = { "lost", "throttled", "missed_ticks" }
+--- Causes of a profile's rest for which samples that were due are not there.
+M.CAUSES = { "lost", "throttled", "missed_ticks" }
 
 --- How many samples were due, by the counts, and how many of them are not there: no ring had room, Linux held the
 --- event back, interrupts came late or fell together, or the event was not on the PMU.
@@ -69,7 +69,7 @@ function M.samples(profiles)
     if is_sampled then
       local all = profile.total / (profile.ran or 1)
       local gone = all - profile.total
-      for _, cause in ipairs(CAUSES) do gone = gone + math.abs((profile.rest or {})[cause] or 0) end
+      for _, cause in ipairs(M.CAUSES) do gone = gone + math.abs((profile.rest or {})[cause] or 0) end
       lost, due = lost + gone / profile.period, due + all / profile.period
     end
   end

@@ -7,9 +7,10 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local ORDER = { "kind", "cell", "pass", "index", "warmup", "lost", "rows", "sites" }
+local ORDER = { "kind", "cell", "pass", "index", "warmup", "lost", "rows", "sites", "chains" }
 local ROW = { "name", "is_first", "count", "blocked_ns", "waited_ns" }
 local SITE = { "name", "place", "count" }
+local CHAIN = { "name", "thread", "what", "place", "ns", "is_process", "is_end" }
 
 local function as_list(names)
   return function(entry) return lists.map(names, function(name) return entry[name] end) end
@@ -22,15 +23,18 @@ function M.text(record)
   local calls = record.system_calls
   return json.encode({ kind = "calls", cell = record.cell, pass = record.pass, index = record.index,
     warmup = record.warmup == true, lost = calls.lost, rows = lists.map(calls.rows, as_list(ROW)),
-    sites = lists.map(calls.sites, as_list(SITE)) }, { order = ORDER })
+    sites = lists.map(calls.sites, as_list(SITE)),
+    chains = lists.map(calls.chains, as_list(CHAIN)) }, { order = ORDER })
 end
 
 local function is_count(value)
   return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= 2 ^ 53
 end
 
-local KINDS = { name = function(value) return type(value) == "string" end,
-  is_first = function(value) return type(value) == "boolean" end }
+local function is_flag(value) return type(value) == "boolean" end
+local function is_text(value) return type(value) == "string" end
+
+local KINDS = { name = is_text, what = is_text, is_first = is_flag, is_process = is_flag, is_end = is_flag }
 
 local function refuse(what) error(("'%s' of system calls is not what it should be"):format(what), 0) end
 
@@ -39,7 +43,8 @@ local function read_list(entry, name, names)
   return lists.map(entry[name], function(list)
     local read = {}
     for i, member in ipairs(names) do
-      local value = type(list) == "table" and list[i]
+      if type(list) ~= "table" then refuse(name) end
+      local value = list[i]
       if not (KINDS[member] or is_count)(value) then refuse(member) end
       read[member] = value
     end
@@ -52,7 +57,8 @@ end
 ---@return pmclua.SystemCalls
 function M.read(entry)
   if not is_count(entry.lost) then refuse "lost" end
-  return { lost = entry.lost, rows = read_list(entry, "rows", ROW), sites = read_list(entry, "sites", SITE) }
+  return { lost = entry.lost, rows = read_list(entry, "rows", ROW), sites = read_list(entry, "sites", SITE),
+    chains = read_list(entry, "chains", CHAIN) }
 end
 
 return M

@@ -3,6 +3,7 @@
 -- Invariant: everything follows from the records of the result. What was not measured costs its ledger,
 -- with a line of reason, and none of the others.
 
+local chains = require "pmclua.why.chains"
 local cell_key = require "pmclua.result.cell_key"
 local complete = require "pmclua.result.complete"
 local cycles = require "pmclua.why.cycles"
@@ -28,6 +29,7 @@ local MARGIN = 0.01
 ---@field n integer pairs, or repetitions of each where they are not paired
 ---@field time? pmclua.Ledger the first thread's time: on CPUs, waiting for one, off CPU
 ---@field ledger? pmclua.Ledger what takes the time
+---@field waits? pmclua.Ledger what others did while the first thread waited for them
 ---@field cycles? pmclua.Ledger cycles, or slots (`of` says which), by node of the vendor's tree
 ---@field others? { a: number, b: number } mean ns of CPU time of other threads and of children, in the
 ---  ledger's total
@@ -36,7 +38,7 @@ local MARGIN = 0.01
 ---@field absent { what: string, why: string }[] what was not measured
 ---@field sentence string
 local Why = require("pmclua.public.class").new("measuring", "why",
-  "time ledger cycles others plan of groups numbers")
+  "time ledger waits cycles others plan of groups numbers")
 Why.__tostring = function(self) return self:report() end
 
 -- ---- the ledgers ----
@@ -148,6 +150,8 @@ local function add_ledgers(self, sides)
   self.time = ledger.new { unit = "ns", paired = self.paired, groups = self.groups,
     lines = time_lines(self, sides, sampled), a = sides.a.duration_time, b = sides.b.duration_time }
   self.ledger = cost_ledger(self, sides, sampled)
+  self.waits = sides.a.calls and chains.of(sides, { paired = self.paired, groups = self.groups,
+    margin = self.margin, total = self.ledger.total }) or nil
 end
 
 -- ---- what is not there ----

@@ -4,6 +4,7 @@
 -- shared, traced calls how the time off CPU is; neither says how much it was.
 
 local code = require "pmclua.ledger.code"
+local complete = require "pmclua.result.complete"
 local linux = require "pmclua.why.linux"
 local lists = require "pmclua.base.lists"
 local mean, differences = require("pmclua.stats.mean").average, require("pmclua.stats.mean").differences
@@ -72,7 +73,7 @@ local function unattributed(sides, times)
     end)
   end
   for _, reason in ipairs(profiles.reasons(sides.a.profiles, sides.b.profiles)) do
-    if reason[1] ~= "kernel_unsampled" then
+    if reason[1] ~= "kernel_unsampled" and not lists.contains(complete.CAUSES, reason[1]) then
       lines[#lines + 1] = rest_line(reason[2], "rest " .. reason[1], sides, function(side)
         return scaled(side, lists.map(side.profiles, function(profile)
           return profile.rest[reason[1]] or 0

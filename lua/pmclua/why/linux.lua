@@ -6,6 +6,7 @@
 -- Linux is entered or left is noticed there. So are those at an instruction that faults, which is executed again, where
 -- they do not outweigh the fault: in virtual machines the page's first use costs more there than in Linux.
 
+local chains = require "pmclua.why.chains"
 local lists = require "pmclua.base.lists"
 local mean = require("pmclua.stats.mean").average
 
@@ -214,20 +215,20 @@ local function traced(side, with_others)
   return found
 end
 
--- Calls that wait for the command's own children.
-local WAITS = { "wait4", "waitid" }
-
 --- What the traced calls of a side come to: how often each was made, and how long the first thread was blocked in it,
---- with what it waited there for its own children apart.
+--- with what others of the command did meanwhile apart.
 ---@param side pmclua.WhySide
 ---@param with_others boolean other threads' and children's time is in the ledger: waiting for it is not
 ---@return { count: table<string, number[]>, blocked: table<string, number[]>, waited: number[] }
 function M.traced(side, with_others)
   local found = traced(side, with_others)
   found.waited = zeros(side.n)
-  for _, name in ipairs(with_others and WAITS or {}) do
-    for i, ns in ipairs(found.blocked[name] or {}) do found.waited[i] = found.waited[i] + ns end
-    found.blocked[name] = nil
+  for name, worked in pairs(with_others and chains.worked(side) or {}) do
+    local blocked = found.blocked[name] or zeros(side.n)
+    for i = 1, side.n do
+      local ns = math.min(worked[i] or 0, blocked[i])
+      blocked[i], found.waited[i] = blocked[i] - ns, found.waited[i] + ns
+    end
   end
   return found
 end

@@ -1,5 +1,6 @@
 --- sentence.lua: what the ledgers come to, in a sentence that follows from them and from nothing else.
 
+local lists = require "pmclua.base.lists"
 local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
 
@@ -88,6 +89,18 @@ local NOTHING = {
   few = ("fewer than %d pairs: no line can be named"):format(rule.FEWEST_PAIRS),
 }
 
+-- "; its first thread waits 8.1 ms more in futex for the end of thread 2, at work". That others wait for a CPU comes
+-- with a busy machine.
+local function with_waits(why)
+  local first = lists.find(why.waits and why.waits.conclusion.names or {}, function(row)
+    return not row.trifle and row.line.chain.what ~= "ready"
+  end)
+  if not first then return "" end
+  local call, rest = first.label:match "^(.-): (.*)$"
+  return ("; its first thread waits %s %s in %s %s%s"):format(text.time(math.abs(first.difference)),
+    first.difference > 0 and "more" or "less", call, rest:find "^for" and "" or "for the ", rest)
+end
+
 local MUCH = 0.1
 
 -- Waiting that comes with more work is no cause, but may be much of the difference.
@@ -119,8 +132,8 @@ local function of_time(why)
   if conclusion.kind == "named" then
     local total = change and why.time.total
     local amount = total and ", " .. text.time(math.abs(total.difference)) or ""
-    return ("%s%s: %s%s%s"):format(head, amount, parts_of(conclusion.names, total), with_waiting(why),
-      with_suspect(why, conclusion.names[1]))
+    return ("%s%s: %s%s%s%s"):format(head, amount, parts_of(conclusion.names, total), with_waits(why),
+      with_waiting(why), with_suspect(why, conclusion.names[1]))
   end
   if not change and conclusion.kind ~= "few" then return ("%s; no line of it differs"):format(head) end
   return ("%s; %s"):format(head, NOTHING[conclusion.kind] or NOTHING.spread)

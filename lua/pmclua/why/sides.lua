@@ -2,6 +2,7 @@
 --
 -- Invariant: the i-th values of both sides are of one block where the sides ran interleaved.
 
+local complete = require "pmclua.result.complete"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local profiles = require "pmclua.result.profiles"
@@ -84,7 +85,7 @@ end
 ---@field user? number[] ns of all threads and children in user space
 ---@field system? number[] and in Linux
 ---@field profiles? pmclua.Profile[] of the clock that was sampled
----@field scale? number[] what a ns of a profile is worth where nothing is sampled
+---@field scale? number[] what a ns of a profile, missing samples left out, is worth where nothing is sampled
 ---@field sample_ns? number[] and what a sample is
 ---@field calls? pmclua.SystemCalls[]
 
@@ -133,12 +134,14 @@ local function needed(found, other)
   end)
 end
 
--- Samples share what was counted where nothing was sampled.
+-- Samples share what was counted where nothing was sampled; those that are missing are taken to be like the others
+-- (where too many are, there are no profiles here).
 local function add_scale(side, clock)
   side.scale, side.sample_ns = {}, {}
   for i, profile in ipairs(side.profiles) do
-    local counted = clock and clock[i]
-    side.scale[i] = counted and profile.total > 0 and counted / profile.total or 1
+    local there = profile.total
+    for _, cause in ipairs(complete.CAUSES) do there = there - (profile.rest[cause] or 0) end
+    side.scale[i] = there > 0 and (clock and clock[i] or profile.total) / there or 1
     side.sample_ns[i] = profile.period * side.scale[i]
   end
 end

@@ -251,6 +251,7 @@ local function send(self, job, repetitions)
   if job.capture_limit then message:number("capture_limit", job.capture_limit) end
   local points = job.points
   if points then message:number("enter_point", points.enter):number("leave_point", points.leave) end
+  if points and points.wake then message:number("wake_point", points.wake) end
   if job.take then message:number("take", job.take) end
   if job.scatter_bytes then message:number("scatter_bytes", job.scatter_bytes) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end

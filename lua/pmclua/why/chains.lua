@@ -1,0 +1,89 @@
+--- chains.lua: what the first thread waited for: another thread or process of the command, and what that one did
+--- meanwhile, followed through any number of them.
+
+local ledger = require "pmclua.ledger"
+
+local M = {}
+
+local PAGE_UNKNOWN = 65535
+
+-- The call that is most made at a place; nil: none was traced there.
+local function call_at(calls, place)
+  local name, most = nil, 0
+  for _, site in ipairs(place ~= PAGE_UNKNOWN and calls.sites or {}) do
+    if site.place == place and site.count > most then name, most = site.name, site.count end
+  end
+  return name
+end
+
+local function what_of(calls, chain)
+  if chain.what == "work" then return "at work" end
+  if chain.what == "ready" then return "waiting for a CPU" end
+  local name = call_at(calls, chain.place)
+  return name and "in " .. name or "asleep or blocked"
+end
+
+local function label_of(calls, chain)
+  local who = ("%s %d"):format(chain.is_process and "process" or "thread", chain.thread)
+  return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what_of(calls, chain))
+end
+
+-- What a ns of a traced repetition's wait is worth where nothing is traced.
+local function scale_of(side, i)
+  local off = 0
+  for _, row in ipairs(side.calls[i].rows) do off = off + (row.is_first and row.blocked_ns or 0) end
+  return off > 0 and side.off_cpu_time[i] / off or 0
+end
+
+local function add(lines, sides, key, i, chain)
+  local label = label_of(sides[key].calls[i], chain)
+  local line = lines[label]
+  if not line then
+    line = { key = label, label = label, name = label, kind = "wait", chain = chain, a = {}, b = {} }
+    for side in pairs { a = true, b = true } do
+      for k = 1, sides[side].n do line[side][k] = 0 end
+    end
+    lines[label], lines[#lines + 1] = line, line
+  end
+  line[key][i] = line[key][i] + chain.ns * scale_of(sides[key], i)
+end
+
+--- What the first thread waited for, as lines that say of its time off CPU what others did in it; nil: for nobody.
+---@param sides { a: pmclua.WhySide, b: pmclua.WhySide } with `calls`
+---@param options { paired: boolean, groups?: integer[], margin: number, total: pmclua.LedgerRow } total: of the time
+---@return pmclua.Ledger?
+function M.of(sides, options)
+  local lines = {}
+  for _, key in ipairs { "a", "b" } do
+    for i, calls in ipairs(sides[key].calls or {}) do
+      for _, chain in ipairs(calls.chains) do add(lines, sides, key, i, chain) end
+    end
+  end
+  if #lines == 0 then return nil end
+  local list = {}
+  for i, line in ipairs(lines) do list[i] = line end
+  local found = ledger.new { unit = "ns", overlaps = true, paired = options.paired, groups = options.groups,
+    a = sides.a.off_cpu_time, b = sides.b.off_cpu_time, lines = list }
+  local least = options.margin * math.max(options.total.a, math.abs(options.total.difference))
+  for _, row in ipairs(found.lines) do row.trifle = math.abs(row.difference) < least or nil end
+  return found
+end
+
+--- What of a side's waits in each call others spent at work or waiting for a CPU: { call = ns by repetition }.
+---@param side pmclua.WhySide with `calls`
+---@return table<string, number[]>
+function M.worked(side)
+  local found = {}
+  for i, calls in ipairs(side.calls) do
+    for _, chain in ipairs(calls.chains) do
+      if chain.what ~= "call" then
+        local list = found[chain.name] or {}
+        found[chain.name] = list
+        list[i] = (list[i] or 0) + chain.ns * scale_of(side, i)
+      end
+    end
+  end
+  return found
+end
+
+return M
