@@ -211,9 +211,9 @@ local function plain_suspect(one)
     false_discovery_rate = one.adjusted, exact = one.exact or false }
 end
 
-local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "waits", "cycles",
-  "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name", "what",
-  "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
+local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "waits",
+  "cycles", "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name",
+  "what", "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
   "verdict", "count" }
 
 --- The facts of a difference.

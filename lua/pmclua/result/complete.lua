@@ -78,10 +78,11 @@ end
 
 --- Why nothing is concluded from profiles: too many samples are not there.
 ---@param profiles pmclua.Profile[] of one side
+---@param most? number the share of the samples that may be missing; default: a fifth
 ---@return string?
-function M.why_samples(profiles)
+function M.why_samples(profiles, most)
   local lost, due = M.samples(profiles)
-  if lost <= LOST * due then return nil end
+  if lost <= (most or LOST) * due then return nil end
   return ("%s of the samples are lost (%s of %s that were due)"):format(text.percent(lost / due),
     text.count(math.floor(lost + 0.5)), text.count(math.floor(due + 0.5)))
 end

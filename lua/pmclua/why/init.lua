@@ -161,12 +161,15 @@ local CYCLES = "cycles by node"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
 
--- Why the functions of what was sampled tell nothing of the rest; nil where they do.
-local function why_few_samples(self, event)
+-- Of samples that are missing: the others stand for them, up to this share.
+local MOST_MISSING = 0.5
+
+-- Why too many samples are missing; nil where they are not.
+local function why_few_samples(self, event, most)
   for _, cell in ipairs { self.a, self.b } do
     local by_index = profiles.by_index(self.result, cell.number, event.name)
     local list = lists.map(lists.keys(by_index), function(index) return by_index[index] end)
-    local why = complete.why_samples(list)
+    local why = complete.why_samples(list, most)
     if why then return why end
   end
 end
@@ -214,7 +217,8 @@ function M.of(result, options)
   local self = setmetatable({ result = result, a = a, b = b, absent = {},
     paired = cell_key.share_blocks(a, b), margin = names.margin(result, "default") or MARGIN }, Why)
   local sampled = sampled_event(result)
-  local why_unsampled = sampled and why_few_samples(self, sampled)
+  local why_unsampled = sampled and why_few_samples(self, sampled, MOST_MISSING)
+  local missing = sampled and not why_unsampled and why_few_samples(self, sampled)
   local sides = own_sides.read(a, b, self.paired, not why_unsampled and sampled or nil)
   self.n = sides and sides.a.n or 0
   if sides then
@@ -227,6 +231,7 @@ function M.of(result, options)
     note_absent(self, FUNCTIONS, reasons[FUNCTIONS] or why_unsampled or why_no_functions(self))
   end
   if not measured.calls then note_absent(self, CALLS, reasons[CALLS] or why_no_calls(self)) end
+  if missing then note_absent(self, "some samples", missing .. ": the others stand for them") end
   note_lost(self)
   add_cycles(self, reasons[CYCLES])
   if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end

@@ -134,8 +134,7 @@ local function needed(found, other)
   end)
 end
 
--- Samples share what was counted where nothing was sampled; those that are missing are taken to be like the others
--- (where too many are, there are no profiles here).
+-- Samples share what was counted where nothing was sampled; those that are missing are taken to be like the others.
 local function add_scale(side, clock)
   side.scale, side.sample_ns = {}, {}
   for i, profile in ipairs(side.profiles) do
