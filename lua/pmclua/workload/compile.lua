@@ -282,10 +282,10 @@ function Build:keep_object(object)
   return self:keep(("-%s.o"):format(self.key), read_file(object))
 end
 
--- Compiles the source to an object: its path; nil: it fails.
+-- Compiles the source to an object: its path; nil: it fails. -pipe: the assembler begins beside the compiler.
 function Build:compile()
   local object, start_ns = self.temporaries .. "/unit.o", core.now_ns()
-  local result = self:run(object, { "-c", "-MMD", "-MF", object .. ".d", self.source },
+  local result = self:run(object, { "-c", "-pipe", "-MMD", "-MF", object .. ".d", self.source },
     function() self.session:use_wait() end)
   if not is_well(result) then return nil end
   return core.now_ns() - start_ns < WORTH_KEEPING_NS and object or self:keep_object(object)
