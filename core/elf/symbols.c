@@ -5,6 +5,7 @@
  * Addresses are those of the file before it is loaded; file offsets come from its own program headers,
  * because a debug file has none that are of use.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -26,7 +27,7 @@ static int report_file(struct pmclua_symbols *symbols, const char *path)
     static Dwfl_Callbacks callbacks = { .debuginfo_path = &debuginfo_path, .find_debuginfo = debug_file_find };
     callbacks.section_address = dw->dwfl_offline_section_address;
     symbols->dwfl = dw->dwfl_begin(&callbacks);
-    int own = symbols->dwfl ? fcntl(symbols->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int own = symbols->dwfl ? (int)TEMP_FAILURE_RETRY(fcntl(symbols->fd, F_DUPFD_CLOEXEC, 0)) : -1;
     if (own < 0)
         return symbols->dwfl ? -errno : -ENOMEM;
     dw->dwfl_report_begin(symbols->dwfl);

@@ -134,7 +134,7 @@ static int open_last(const struct way *way, const char *name, int flags, mode_t 
     if (fd < 0)
         return errno == ENXIO ? -EPERM : -errno;
     int result = check(fd, way->folder);
-    if (result == 0 && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
+    if (result == 0 && TEMP_FAILURE_RETRY(fcntl(fd, F_SETFL, flags & O_APPEND)) < 0)
         result = -errno;
     if (result == 0 && (flags & O_TRUNC) && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode))
         result = pmclua_resize(fd, 0);
