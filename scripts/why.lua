@@ -2,21 +2,21 @@
 -- Why is B slower than A: what does the difference consist of?
 -- for: find out why
 --
--- method: runs A and B interleaved, in passes: one for times, one in which functions, system calls and page faults
---   are sampled, one in which system calls are traced, some for the vendor's top-down tree, and one under Valgrind
---   for simulated counts, as far as they can be had and fit into the budget. Every line of the ledger is in time, and
---   splits that of the first pass, in which nothing is sampled or traced.
+-- method: runs A and B interleaved, in passes: one for times, one in which functions, system calls and
+--   page faults are sampled, one in which system calls are traced, some for the vendor's top-down tree, and
+--   one under Valgrind for simulated counts, as far as they can be had and fit into the budget. Every line
+--   of the ledger is in time, and splits that of the first pass, in which nothing is sampled or traced.
 -- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
 --        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]
 --        pmclua why [OPTIONS] A.jsonl B.jsonl [WORKLOAD]
 -- example:
 --   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
--- reading: a line says MORE or LESS where its difference cannot be chance, for all lines together.
---   `share` is of the whole difference. What is not shown is one row, so that the table adds up. What comes with
---   more time on CPUs, on a machine that others use too, is not counted as a cause. Suspects are whatever else was
---   counted and differs: they come with the difference, and may be its cause, its effect or neither. With a PMU a
---   ledger of cycles has the difference by node of the vendor's tree. The sentence at the end follows from the
---   ledgers.
+-- reading: a line says MORE or LESS where its difference cannot be chance, for all lines together. `share`
+--   is of the whole difference. What is not shown is one row, so that the table adds up. What comes with
+--   more time on CPUs, on a machine that others use too, is not counted as a cause. Suspects are whatever
+--   else was counted and differs: they come with the difference, and may be its cause, its effect or
+--   neither. With a PMU a ledger of cycles has the difference by node of the vendor's tree. The sentence at
+--   the end follows from the ledgers.
 -- caveats: system calls are told apart with root's rights only; cycles by node need a PMU. Few
 --   pairs name nothing. Commands are split into words without a shell; --shell runs them with /bin/sh.
 
