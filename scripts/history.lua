@@ -3,7 +3,7 @@
 -- for: compare
 --
 -- method: builds every n-th commit in a cache (your checkout is not touched) and runs the command in each build,
---   in randomised blocks; or takes stored results, which know their commits if they were measured in a checkout.
+--   in randomised blocks; or takes stored results that were measured with --note commit=HASH.
 --   Steps are where a series of values is best told as segments of one level each.
 -- usage: pmclua history --range A..B --build 'CMD' [--every N] -- COMMAND
 --        pmclua history [OPTIONS] FILE.jsonl ...

@@ -127,22 +127,16 @@ end
 
 -- ---- where they come from ------------------------------------------------------------------------------
 
--- The commit that a stored result knows; nil: none.
-local function commit_of(result)
-  local git = result.header.git
-  return git and git.commit and git.commit:sub(1, 12) or result.header.notes and result.header.notes.commit
-end
-
 local function of_files(options, margin)
   local files, names = {}, {}
   for i, path in ipairs(options.files) do
     local result = require("pmclua.result.files").load(path)
     local has_factor = lists.find(result.header.factors, function(factor) return factor[1] == FACTOR end)
-    local name = not has_factor and commit_of(result) or nil
+    local name = not has_factor and (result.header.notes or {}).commit or nil
     if not (has_factor or name) then
       error(problem.problem { code = "EINVAL", operation = "read",
         message = path .. ": it does not know its commit",
-        hint = "--store records it in a checkout; --note commit=HASH says it" }, 0)
+        hint = "measure with --note commit=HASH" }, 0)
     end
     files[i] = { result = result, commit = name }
     lists.append(names, has_factor and has_factor[2] or { name })
