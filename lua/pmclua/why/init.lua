@@ -134,7 +134,8 @@ local function all_lines(self, sides, sampled)
   end
   self.numbers = numbers
   local of_samples = sampled or { functions = {}, rest = {} }
-  return together.join(lists.joined { of_samples.functions, calls, of_samples.rest, lines.wait(sides) })
+  return together.join(lists.joined { of_samples.functions, calls, of_samples.rest, lines.wait(sides) },
+    numbers)
 end
 
 local function cost_ledger(self, sides, sampled)

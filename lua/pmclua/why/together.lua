@@ -85,10 +85,11 @@ end
 
 --- The lines, with those that come together as one.
 ---@param lines pmclua.WhyLine[]
+---@param numbers pmclua.WhyLine[] calls of which only the number is known
 ---@return pmclua.WhyLine[]
-function M.join(lines)
+function M.join(lines, numbers)
   for _, family in ipairs(FAMILIES) do
-    local calls = lists.where(lines, function(line) return line.call end)
+    local calls = lists.where(lists.joined { lines, numbers }, function(line) return line.call end)
     local count = count_of(family, lists.by(calls, "call"))
     if math.abs(count) >= 0.9 then lines = join(lines, family, count) end
   end
