@@ -231,9 +231,9 @@ end
 
 local function about_of(options, commits, events, workload)
   return { good = commits[1].hash, bad = commits[#commits].hash, build = options.build,
-    workload = workload.name,
-    events = table.concat(events, ","), paths = table.concat(options.paths or {}, " "),
-    benchmark_paths = table.concat(options.benchmark_paths or {}, " "), layouts = options.layouts or "" }
+    workload = workload.name, events = table.concat(events, ","),
+    paths = table.concat(options.paths or {}, " "),
+    benchmark_paths = table.concat(options.benchmark_paths or {}, " ") }
 end
 
 local function say_dirty(repo, options)
@@ -288,10 +288,9 @@ function M.bisect(options)
   local made = builds.new(repo, { build = options.build, paths = options.paths,
     benchmark_paths = options.benchmark_paths, newest = commits[#commits].hash,
     build_timeout = number_of(units.seconds, options.build_timeout, "bisect: build_timeout"),
-    cache_bytes = number_of(units.bytes, options.cache, "bisect: cache"), layouts = options.layouts })
+    cache_bytes = number_of(units.bytes, options.cache, "bisect: cache") })
   local self = setmetatable({ options = options, repository = repo, builds = made, margin = margin,
-    steps = {},
-    commits = commits, event = "", seconds = 0 }, Bisection)
+    steps = {}, commits = commits, event = "", seconds = 0 }, Bisection)
   local events = events_of(options)
   local journal = journal_of(self, about_of(options, commits, events, workload))
   self.measured = require("pmclua.commits.measured").new { workload = workload, builds = made,

@@ -31,7 +31,7 @@ function M.open(options)
     options.every)
   local cache = options.cache and units.bytes(options.cache)
   local limit = options.build_timeout and units.seconds(options.build_timeout)
-  return commits, builds.new(repo, { build = options.build, paths = options.paths, layouts = options.layouts,
+  return commits, builds.new(repo, { build = options.build, paths = options.paths,
     benchmark_paths = options.benchmark_paths, newest = commits[#commits].hash, cache_bytes = cache,
     build_timeout = limit })
 end

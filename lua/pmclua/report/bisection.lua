@@ -35,8 +35,7 @@ local function claim(self, step)
       or ("%s is the first commit %s%s"):format(step.to.name, direct, of_event(self.event))
   end
   return ("one of %s … %s (%d commits) is the first %s%s"):format(step.commits[1].name, step.to.name,
-    #step.commits,
-    IS_TIME[self.event] and direct or "commit " .. direct, of_event(self.event))
+    #step.commits, IS_TIME[self.event] and direct or "commit " .. direct, of_event(self.event))
 end
 
 local function evidence(self, step)
@@ -60,9 +59,8 @@ local function lines_of_step(self, step)
   local lines = {}
   if step.change then lines[1] = ("%s: %s"):format(claim(self, step), evidence(self, step))
   else
-    lines[1] = ("one of %s … %s (%d commits, 95 %%) has the step"):format(step.commits[1].name,
-      step.to.name,
-      #step.commits)
+    lines[1] = ("the step is in one of %s … %s (%d commits, 95 %%), if there is one: none was confirmed"):format(
+      step.commits[1].name, step.to.name, #step.commits)
   end
   if #step.commits > 1 then
     local why = WHY_RANGE[self.reason] or WHY_RANGE.broken
@@ -94,8 +92,7 @@ local function none(self)
     and ("whether the ends differ by more than %.3g %% was not decided: %s %%"):format(margin, half(ends)),
     gradual = "gradual: no single commit makes the difference" .. (ends and " of " .. interval(ends) or ""),
     refuted = answer.step and ("the posterior named %s; a new comparison did not (%s %%)"):format(
-      self.levels[answer.commit].name,
-      half(answer.step)),
+      self.levels[answer.commit].name, half(answer.step)),
     budget = answer.forecast and ("a step of %s needs about %d runs, %s; the budget is %s"):format(
       percent(answer.posterior.step), answer.forecast.runs, number.duration(answer.forecast.seconds),
       number.duration(self.measured.options.budget)) or "the budget is spent before the ends were told apart",
@@ -140,8 +137,7 @@ end
 function M.words(self)
   local lines = {}
   if #self.steps == 0 then
-    lines[1] = ("%s … %s, %s: %s"):format(self.commits[1].name, self.commits[#self.commits].name,
-      self.event,
+    lines[1] = ("%s … %s, %s: %s"):format(self.commits[1].name, self.commits[#self.commits].name, self.event,
       none(self))
   end
   for _, step in ipairs(self.steps) do lists.append(lines, lines_of_step(self, step)) end
@@ -160,29 +156,26 @@ local function commit_data(commit)
   return { hash = commit.hash, author = commit.author, date = commit.date, subject = commit.subject }
 end
 
-local ORDER = { "format", "event", "good", "bad", "reason", "sentence", "before", "after", "ends",
-  "mean", "low", "high",
-  "posterior", "has_others", "steps", "from", "commits", "change", "hash", "author", "date", "subject",
-  "merge", "notes",
-  "why", "builds", "seconds", "path" }
+local ORDER = { "format", "event", "good", "bad", "reason", "sentence", "before", "after", "ends", "mean",
+  "low", "high", "posterior", "has_others", "steps", "from", "commits", "change", "hash", "author", "date",
+  "subject", "merge", "notes", "why", "builds", "seconds", "path" }
 
 --- The facts of the answer.
 ---@param self pmclua.Bisection
 ---@return pmclua.ReportFacts
 function M.facts(self)
   local answer = self.answer or {}
-  return { order = ORDER, value = { format = 1, event = self.event, good = self.commits[1].hash, bad =
-    self.commits[#self.commits].hash,
-    reason = self.reason, sentence = #self.steps == 0 and none(self) or nil, before = self.before,
-    after = self.after, ends = answer.ends, posterior = answer.q, has_others = answer.has_others,
-    builds = self.builds.made, seconds = self.seconds, path = self.path,
-    why = self.why and self.why.sentence or self.place,
-    steps = lists.map(self.steps, function(step)
-      return { from = commit_data(step.from), commits = lists.map(step.commits, commit_data),
-      change = step.change,
-        before = step.before, after = step.after, merge = step.merge and commit_data(step.merge),
-        notes = step.notes }
-    end) } }
+  local steps = lists.map(self.steps, function(step)
+    return { from = commit_data(step.from), commits = lists.map(step.commits, commit_data),
+      change = step.change, before = step.before, after = step.after,
+      merge = step.merge and commit_data(step.merge), notes = step.notes }
+  end)
+  return { order = ORDER, value = { format = 1, event = self.event, good = self.commits[1].hash,
+    bad = self.commits[#self.commits].hash, reason = self.reason,
+    sentence = #self.steps == 0 and none(self) or nil, before = self.before, after = self.after,
+    ends = answer.ends, posterior = answer.q, has_others = answer.has_others, steps = steps,
+    why = self.why and self.why.sentence or self.place, builds = self.builds.made, seconds = self.seconds,
+    path = self.path } }
 end
 
 return M
