@@ -59,7 +59,7 @@ local function lines_of_step(self, step)
   local lines = {}
   if step.change then lines[1] = ("%s: %s"):format(claim(self, step), evidence(self, step))
   else
-    lines[1] = ("the step is in one of %s … %s (%d commits, 95 %%), if there is one: none was confirmed"):format(
+    lines[1] = ("the step is in one of %s … %s (%d commits, 95 %%), if there is one: unconfirmed"):format(
       step.commits[1].name, step.to.name, #step.commits)
   end
   if #step.commits > 1 then

@@ -24,7 +24,7 @@ local FORMATS = {
   { "folded", "stacks" },
   { "speedscope", "stacks" },
   { "junit", "checks", ending = "xml" },
-  { "svg", "picture" },
+  { "svg", "drawing", "picture" },
   { "png", "picture" },
 }
 
@@ -35,7 +35,7 @@ local KINDS = {
   comparison = { blocks = "compared", who = "a comparison" },
   where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
   topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },
-  why = { blocks = "why", facts = "why" },
+  why = { blocks = "why", facts = "why", drawing = "why" },
   history = { blocks = "history", facts = "history", records = "history", who = "a history" },
   bisection = { words = "bisection", facts = "bisection", who = "a bisection" },
   regions = { blocks = "regions", facts = "regions_data", records = "regions_data",

@@ -63,8 +63,8 @@ local function is_shown(row)
   return not row.trifle and (is_named(row) or row.verdict == "skewed" or row.rest)
 end
 
--- A ledger's rows as a table has them: those that are not shown are one, so that the shown ones add up.
-local function rows_of(found, all)
+-- A ledger's rows that are shown, without the total: those that are not are one, so that all add up.
+local function shown_rows(found, all)
   local shown, hidden, count = {}, {}, 0
   for _, row in ipairs(lists.joined { found.lines, found.rest }) do
     local is_there = all or is_shown(row)
@@ -74,8 +74,18 @@ local function rows_of(found, all)
   if #hidden > 0 then
     shown[#shown + 1] = ledger.joined(found, hidden, text.plural(count, "other line"))
   end
+  return shown, count
+end
+
+local function rows_of(found, all)
+  local shown, count = shown_rows(found, all)
   shown[#shown + 1] = found.total
   return lists.map(shown, function(row) return row_of(row, found.unit) end), count
+end
+
+local function waterfall_of(why, all)
+  local a, b = side_names(why)
+  return require("pmclua.report.waterfall").of(why.ledger, shown_rows(why.ledger, all), a, b)
 end
 
 local function title_of(why)
@@ -177,17 +187,32 @@ local function notes_of(why)
   end)
 end
 
+--- How A's time becomes B's, a bar a line, as an SVG image.
+---@param why pmclua.Why
+---@param options pmclua.ReportOptions and `all`
+---@return string
+function M.drawing(why, options)
+  if not why.time then
+    require("pmclua.base.problem").misuse("there is no drawing: the time was not measured", 2)
+  end
+  return require("pmclua.report.waterfall").svg(waterfall_of(why, options.all))
+end
+
 --- What is shown of a difference.
 ---@param why pmclua.Why
 ---@param options pmclua.ReportOptions and `all`: lines that explain nothing, too
 ---@return pmclua.Report
 function M.blocks(why, options)
   local all = options.all
-  local of_time = why.time and { time_table(why), ledger_table(why, all), waits_table(why, all) }
-    or {}
-  return { title = ("Why %s against %s"):format(why.b:label(), why.a:label()), sentence = why.sentence,
-    blocks = lists.joined { of_time, { cycles_table(why, all) }, { suspects_table(why, all) } },
-    notes = notes_of(why), result = why.result }
+  local title = ("Why %s against %s"):format(why.b:label(), why.a:label())
+  local is_page = options.format == "html"
+  local bars = why.time and not is_page and require("pmclua.report.waterfall").block(waterfall_of(why, all),
+    "from A's time to B's")
+  local of_time = why.time and { time_table(why), ledger_table(why, all), waits_table(why, all) } or {}
+  return { title = title, sentence = why.sentence, notes = notes_of(why), result = why.result,
+    blocks = lists.joined { bars and { bars } or {}, of_time, { cycles_table(why, all) },
+      { suspects_table(why, all) } },
+    plots = why.time and { { title = "from A's time to B's", svg = M.drawing(why, options) } } or nil }
 end
 
 -- ---- JSON ----

@@ -1,0 +1,170 @@
+--- waterfall.lua: how A's total becomes B's, a bar for each line of a ledger: as a table, and as an SVG drawing.
+--
+-- Invariant: each bar begins where the one before it ends, so the last one ends at B's total.
+
+local escape = require("pmclua.report.markup").xml
+local lists = require "pmclua.base.lists"
+local number = require "pmclua.base.number"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+---@class pmclua.WaterfallBar
+---@field label string
+---@field from number in the ledger's unit
+---@field to number
+---@field low? number where the interval of `to` begins; nil: there is none
+---@field high? number
+---@field shown string the value, in words
+---@field kind "total"|"more"|"fewer"|"unsure"
+
+---@class pmclua.Waterfall
+---@field bars pmclua.WaterfallBar[]
+---@field first number where the axis begins: 0, or nearer to bars that are short beside the totals
+---@field last number where it ends
+---@field unit string
+
+local function signed(value, unit)
+  local sign = value == 0 and "" or value > 0 and "+" or "-"
+  return sign .. number.value(math.abs(value), unit)
+end
+
+local function total(label, value, unit)
+  return { label = label, from = 0, to = value, shown = number.value(value, unit), kind = "total" }
+end
+
+local function kind_of(row)
+  return (row.verdict == "more" or row.verdict == "fewer") and row.verdict or "unsure"
+end
+
+local CUT = 0.5                 -- bars that all lie above this share of the longest have an axis of their own
+local ROOM = 0.08               -- of the axis, before the first of them
+
+local function set_axis(self)
+  local first, last = math.huge, 0
+  for _, bar in ipairs(self.bars) do
+    local begins = bar.kind == "total" and bar.to or bar.from
+    first = math.min(first, begins, bar.to, bar.low or bar.to)
+    last = math.max(last, begins, bar.to, bar.high or bar.to)
+  end
+  local is_cut = first > CUT * last and last > first
+  self.first, self.last = is_cut and first - ROOM * (last - first) or math.min(0, first), last
+  return self
+end
+
+--- The bars of a ledger of two sides.
+---@param found pmclua.Ledger
+---@param rows pmclua.LedgerRow[] that add up to its total
+---@param a string A's name
+---@param b string
+---@return pmclua.Waterfall
+function M.of(found, rows, a, b)
+  local bars, at = { total(a, found.total.a, found.unit) }, found.total.a
+  for _, row in ipairs(rows) do
+    bars[#bars + 1] = { label = row.label, from = at, to = at + row.difference,
+      low = row.low and at + row.low, high = row.high and at + row.high,
+      shown = signed(row.difference, found.unit), kind = kind_of(row) }
+    at = at + row.difference
+  end
+  bars[#bars + 1] = total(b, found.total.b, found.unit)
+  return set_axis { bars = bars, unit = found.unit }
+end
+
+-- The part of a bar that its interval leaves no doubt of; nil: none.
+local function sure_part(bar)
+  if bar.kind == "total" or not bar.low then return bar.from, bar.to end
+  if bar.low > bar.from then return bar.from, bar.low end
+  if bar.high < bar.from then return bar.high, bar.from end
+end
+
+-- ---- a table -------------------------------------------------------------------------------------------
+
+local COLUMNS = 44              -- characters of the axis
+local TONES = { more = "bad", fewer = "good", unsure = "dim" }
+
+local function drawn(self, bar)
+  local function column(value)
+    return math.floor((value - self.first) / (self.last - self.first) * COLUMNS + 0.5)
+  end
+  local from, to = sure_part(bar)
+  local least = math.min(bar.from, bar.to, bar.low or bar.to)
+  local most = math.max(bar.from, bar.to, bar.high or bar.to)
+  local begins = bar.kind == "total" and 0 or column(least)
+  local ends, signs = math.max(column(most), begins + 1), {}
+  for i = begins, ends - 1 do
+    local is_sure = from and i >= column(math.min(from, to)) and i < column(math.max(from, to))
+    signs[#signs + 1] = (is_sure or bar.kind == "total") and "█" or "▒"
+  end
+  return (" "):rep(begins) .. table.concat(signs)
+end
+
+--- The bars as a block of a report.
+---@param self pmclua.Waterfall
+---@param title string
+---@return table
+function M.block(self, title)
+  local notes = {}
+  if self.first > 0 then notes[1] = "bars begin at " .. number.value(self.first, self.unit) end
+  local columns = { { name = "line" }, { name = "time", align = "right" }, { name = "" } }
+  return { title = { title }, columns = columns, notes = notes, rows = lists.map(self.bars, function(bar)
+    return { text.safe(bar.label), bar.shown, drawn(self, bar), tones = { [3] = TONES[bar.kind] } }
+  end) }
+end
+
+-- ---- a drawing -----------------------------------------------------------------------------------------
+
+local WIDTH, LEFT, RIGHT, TOP, STEP, HALF = 960, 300, 110, 10, 26, 8
+local LABEL = 40                -- characters that a label has room for
+
+-- The colours of the page (style.lua), which an image cannot see.
+local STYLE = [[
+text { fill: #1f2328; font: 13px system-ui, sans-serif; }
+.total { fill: #8b949e; } .more { fill: #d55e00; } .fewer { fill: #0072b2; } .unsure { fill: #c8ccd1; }
+line { stroke: #57606a; } .join { stroke: #c8ccd1; stroke-dasharray: 3 3; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; } .total { fill: #6e7681; } .more { fill: #e69f00; } .fewer { fill: #56b4e9; }
+  .unsure { fill: #444c56; } line { stroke: #9aa4b0; } .join { stroke: #444c56; }
+}]]
+
+local RECT = '<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d"/>'
+local LINE = '<line%s x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>'
+local TEXT = '<text text-anchor="%s" x="%.1f" y="%.1f">%s</text>'
+
+local function bar_parts(self, bar, number_of, last)
+  local function x(value)
+    return LEFT + (WIDTH - LEFT - RIGHT) * (value - self.first) / (self.last - self.first)
+  end
+  local y = TOP + STEP * (number_of - 0.5)
+  local from, to = x(math.max(self.first, math.min(bar.from, bar.to))), x(math.max(bar.from, bar.to))
+  local parts = { TEXT:format("end", LEFT - 8, y + 4, escape(text.cut_middle(text.safe(bar.label), LABEL))),
+    RECT:format(bar.kind, from, y - HALF, math.max(1, to - from), 2 * HALF) }
+  if bar.low then
+    parts[#parts + 1] = LINE:format("", x(bar.low), x(bar.high), y, y)
+    for _, edge in ipairs { bar.low, bar.high } do
+      parts[#parts + 1] = LINE:format("", x(edge), x(edge), y - 4, y + 4)
+    end
+  end
+  if number_of < last then
+    parts[#parts + 1] = LINE:format(' class="join"', x(bar.to), x(bar.to), y, y + STEP)
+  end
+  parts[#parts + 1] = TEXT:format("start", math.max(to, bar.high and x(bar.high) or 0) + 8, y + 4,
+    escape(bar.shown))
+  return table.concat(parts)
+end
+
+--- The bars as an SVG image.
+---@param self pmclua.Waterfall
+---@return string
+function M.svg(self)
+  local parts = {}
+  for i, bar in ipairs(self.bars) do parts[i] = bar_parts(self, bar, i, #self.bars) end
+  local height = 2 * TOP + STEP * #self.bars + (self.first > 0 and STEP or 0)
+  if self.first > 0 then
+    parts[#parts + 1] = TEXT:format("start", LEFT, height - TOP,
+      escape("bars begin at " .. number.value(self.first, self.unit)))
+  end
+  return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"><style>%s</style>%s</svg>\n'):format(
+    WIDTH, height, STYLE, table.concat(parts))
+end
+
+return M
