@@ -64,8 +64,10 @@ for _, threads in ipairs { "all", "one" } do
     end)
 
     it("that longjmp leaves are apart, and the others exact", function()
-      local region = follow("longjmps", 100, of "jumps_out")[1]
+      local result = follow("longjmps", 100, of "jumps_out")
+      local region = result[1]
       assert.same({ entries = 100, calls = 50, unwound = 49, unfinished = 1 }, facts(region))
+      assert.matches(" · 50 calls of 100 entries\n", result:report(), 1, true)
       assert.equal(100, region:values(FAULTS).sum)
       assert.equal(2, region:values(FAULTS).max)
     end)

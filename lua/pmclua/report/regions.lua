@@ -275,6 +275,10 @@ end
 local function calls_words(region)
   if not region.calls then return "calls not counted" end
   local calls = text.plural(tonumber(region.calls), "call")
+  -- Why an entry is no call with numbers is in the notes.
+  if region.entries > region.calls then
+    calls = ("%s of %s"):format(calls, text.plural(tonumber(region.entries), "entry", "entries"))
+  end
   return #region.threads > 1 and calls .. " by " .. text.plural(#region.threads, "thread") or calls
 end
 
