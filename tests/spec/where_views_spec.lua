@@ -193,3 +193,13 @@ describe("pmclua where", function()
     for _, row in ipairs(lines.conclusion.names) do assert.matches("^twice%.c:[89] parse$", row.label) end
   end)
 end)
+
+describe("the numbers of a ledger", function()
+  it("have one unit, and a digit that is not 0 where they are not 0", function()
+    local scale = require("pmclua.report.where.scale").of { unit = "ns", lines = {}, rest = {},
+      total = { a = 4.2e9, b = 4.7e9 } }
+    assert.same({ "4.700", "0.012", "0.0003", "-0.00006", "0.000000", "0.000" }, { scale:value(4.7e9),
+      scale:value(12e6), scale:value(3e5), scale:value(-6e4), scale:value(1), scale:value(0) })
+    assert.same({ "+0.0003", "-0.0003", "0" }, { scale:signed(3e5), scale:signed(-3e5), scale:signed(0) })
+  end)
+end)

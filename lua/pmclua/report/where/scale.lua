@@ -51,10 +51,17 @@ function M.of(ledger)
   return self
 end
 
---- "4.70"
+local MOST_DECIMALS = 6
+
+--- "4.70"; what these decimals would show as 0 has one digit that is not: "0.0003".
 ---@param value number
 ---@return string
-function Scale:value(value) return text.decimal(value / self.size, self.decimals) end
+function Scale:value(value)
+  local shown = text.decimal(value / self.size, self.decimals)
+  if value == 0 or shown:find "[1-9]" then return shown end
+  local needed = math.ceil(-math.log10(math.abs(value) / self.size))
+  return text.decimal(value / self.size, math.min(MOST_DECIMALS, math.max(needed, self.decimals)))
+end
 
 --- "+4.70", "-0.30", "0"
 ---@param value number
