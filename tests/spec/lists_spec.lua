@@ -64,7 +64,7 @@ describe("a list with a named entry", function()
         { events = { "page-faults", clock = "task-clock" }, target = pmc.self(), count = 1 } },
       { 'write "b = page_faults"', result.with, result, { metrics = { b = "page_faults" } } },
       { 'write "page_faults <= 3"', result.gate, result, { limits = { page_faults = "<= 3" } } },
-      { 'where: workload is a list', result.where, result, { workload = { "true", b = "ls" } } },
+      { 'only: workload is a list', result.only, result, { workload = { "true", b = "ls" } } },
       { 'names is a list', result.compare, result,
         { baseline = { workload = "true" }, names = { "page_faults", b = "task_clock" } } },
     } do
