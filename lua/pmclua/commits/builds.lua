@@ -21,7 +21,6 @@ local BUILD_S, CACHE_BYTES = 3600, 10 * 2 ^ 30
 ---@field newest? string hash
 ---@field build_timeout? number seconds
 ---@field cache_bytes? number
----@field before? string shell commands that each build begins with
 
 ---@class pmclua.Builds
 ---@field root string
@@ -51,8 +50,7 @@ function M.new(repository, options)
   local is_there, code = paths.make(root)
   if not is_there then raise(code, "cannot make the folder of builds " .. root) end
   return setmetatable({ repository = repository, options = options, root = root, compiler = compiler(),
-    seconds = 0,
-    keys = {}, used = {}, made = 0 }, Builds)
+    seconds = 0, keys = {}, used = {}, made = 0 }, Builds)
 end
 
 --- Whether each layout is a build of its own.
@@ -75,7 +73,7 @@ function Builds:are_equal(a, b) return inputs_of(self, a) == inputs_of(self, b) 
 
 local function folder_of(self, hash, seed)
   local line = self.options.build:gsub("{seed}", ("%d"):format(seed))
-  local parts = { inputs_of(self, hash), line, self.compiler, self.options.before or "" }
+  local parts = { inputs_of(self, hash), line, self.compiler }
   return self.root .. "/" .. core.hash(table.concat(parts, "\0")):sub(1, 20), line
 end
 
@@ -128,8 +126,7 @@ local function keep_within(self)
   elseif sum > most and not self.is_full then
     self.is_full = true
     output.note("the builds of this search take %s in %s, more than the %s that are kept",
-      number.bytes(sum), self.root,
-      number.bytes(most))
+      number.bytes(sum), self.root, number.bytes(most))
   end
 end
 
@@ -147,16 +144,14 @@ end
 -- Runs the build: "built" or "broken". Raises what is no property of the commit.
 local function build(self, folder, line, seed)
   local limit, log = self.options.build_timeout or BUILD_S, folder .. ".log"
-  local script = SHELL
-  local full = (self.options.before or "") .. line
   local start = core.now_ns()
-  local _, trouble, status = tools.read("/bin/sh", { "-c", script, folder, log, ("%d"):format(seed), full },
+  local _, trouble, status = tools.read("/bin/sh", { "-c", SHELL, folder, log, ("%d"):format(seed), line },
     { seconds = limit })
   self.seconds = math.max(self.seconds, (core.now_ns() - start) / 1e9)
   if trouble and trouble:find "interrupted" then require("pmclua.host.running").check_interrupted() end
   if trouble then
-    raise("ETIMEDOUT",
-      ("the build %s; the commit counts as neither good nor broken"):format(trouble:gsub("^%S+ ", "")),
+    local why = trouble:gsub("^%S+ ", "")
+    raise("ETIMEDOUT", ("the build %s; the commit counts as neither good nor broken"):format(why),
       "--build-timeout gives it longer; it wrote " .. log)
   end
   if status == 0 then return "built" end
