@@ -55,7 +55,7 @@ end
 
 local MOST_COUNTERS = 32
 
--- What any counter can count, most likely first; and what may have counters of its own.
+-- Events that any counter can count, the likeliest first; and events that may have counters of their own.
 local ANYWHERE = { "branches", "cache-references", "branch-misses", "instructions" }
 local OWN = { "cycles", "instructions", "ref-cycles" }
 

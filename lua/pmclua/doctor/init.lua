@@ -36,7 +36,7 @@ local function take(findings, name, finding)
   findings[#findings + 1] = finding
 end
 
---- What the files of a machine say: what limits counting, and what does not.
+--- Findings from the files of a machine: what limits counting, and what does not.
 ---@param machine pmclua.doctor.Machine|string the folder of its files
 ---@param found { has_pmu: boolean } what was tried before
 ---@return pmclua.doctor.Finding[]

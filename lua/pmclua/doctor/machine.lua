@@ -32,7 +32,7 @@ end
 ---@return number?
 function Machine:number(path) return tonumber(self:line(path) or "") end
 
---- What a path is ("file", "directory", …); nil: nothing that this user may see.
+--- The kind of a path ("file", "directory", …); nil: nothing that this user may see.
 ---@param path string
 ---@return string?
 function Machine:kind(path) return require("lfs").attributes(self.root .. path, "mode") end

@@ -1,7 +1,7 @@
 --- overhead.lua: what measuring costs here, by each way in which counts are read.
 --
 -- Everything is measured on something that costs next to nothing itself: an empty region, a call, `true`.
--- What remains is the cost of measuring: its time, and what of it is in the counts.
+-- The remainder is the cost of measuring: its time, and its part of the counts.
 
 local core = require "pmclua.core"
 local kernels = require "pmclua.doctor.kernels"

@@ -11,7 +11,7 @@ local M = {}
 
 local SYSCTL = "/proc/sys/kernel/"
 
--- What each level forbids those without CAP_PERFMON: Documentation/admin-guide/sysctl/kernel.rst; levels
+-- What each level forbids to users without CAP_PERFMON: Documentation/admin-guide/sysctl/kernel.rst; levels
 -- above 2 are patches of distributions.
 local function forbidden_at(level)
   if level > 2 then return "blocks", "ordinary users may count nothing (a distribution's patch)" end

@@ -165,7 +165,7 @@ local function add_summary(lines, truths)
   if truths.tested == 0 then lines[#lines + 1] = "nothing could be tested here" end
 end
 
---- What came of the ground truths: a line each, and which figures can be trusted.
+--- The results of the ground truths, a line each, and which figures can be trusted.
 ---@param truths pmclua.doctor.Truths
 ---@return string lines
 function M.truths(truths)
@@ -196,7 +196,7 @@ local function said_counts(row)
   return count and ("%s %s"):format(text.count(count), row.first) or ""
 end
 
---- What measuring costs, a line each.
+--- The costs of measuring, a line each.
 ---@param overheads pmclua.doctor.Overheads
 ---@return string lines
 function M.overhead(overheads)

@@ -11,7 +11,7 @@ local CPU = "/sys/devices/system/cpu/"
 
 -- ---- virtual machines and containers -------------------------------------------------------------
 
--- What DMI calls the maker, or the product, and what passes a PMU on there.
+-- Makers and products as DMI names them, and how each passes a PMU on.
 local HYPERVISORS = {
   { "VMware", "VMware", "in the machine's settings: vpmc.enable = \"TRUE\"" },
   { "Microsoft", "Hyper-V", "on its host: Set-VMProcessor NAME -Perfmon @(\"pmu\",\"lbr\",\"pebs\")" },

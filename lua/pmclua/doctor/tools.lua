@@ -6,7 +6,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- What it is for; how it is found; its packages by package manager.
+-- Its purpose; how it is found; its packages by package manager.
 local TOOLS = {
   { "a C compiler", "kernels, calls and snippets", program = "cc",
     apt = "gcc libc6-dev", dnf = "gcc glibc-devel", pacman = "gcc" },

@@ -147,7 +147,7 @@ local function encode_pair(item, options)
   return encode_numeric(item, type, config, 3, options)
 end
 
--- What is known without reading anything.
+-- Events that are known without reading any file.
 local function encode_known(item, options)
   local head = item.words[1]
   local generic = names.find(head.text)

@@ -126,7 +126,7 @@ end
 
 -- ---- the function that is meant -------------------------------------------------------------------------
 
--- What is said of functions of one name: static ones are in several source files.
+-- Functions of one name: static ones are in several source files.
 local FORMS = { {}, { source = 1 }, { source = 2 }, { source = math.huge }, { source = 1, address = true } }
 
 --- The names of some functions of a file, no two alike: those of one name with their source file.

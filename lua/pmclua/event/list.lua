@@ -56,7 +56,7 @@ local cache_names = {
   dTLB = "data TLB", iTLB = "instruction TLB", branch = "branch prediction unit", node = "local memory",
 }
 
---- What a cache event counts, by its usual name.
+--- The description of a cache event, by its usual name.
 ---@param name string
 ---@return string?
 function M.cache_description(name)
@@ -251,7 +251,7 @@ end
 local UNCONFIRMED = "vendors' events whose codes nothing confirms are not listed: an Arm PMU opens "
   .. "codes that it lacks and counts 0"
 
--- What a list of available events leaves out.
+-- Events that a list of available ones leaves out.
 local function unconfirmed(filter)
   local source, tree = filter.source or "vendor", sysfs.tree(filter.sysfs)
   if not filter.available or source ~= "vendor" and source ~= "pfm" then return nil end

@@ -133,7 +133,7 @@ local function blame_attribute(pmu, parts, message)
   end
 end
 
---- What libpfm4 says that an event and its unit masks count.
+--- libpfm4's description of an event and its unit masks.
 ---@param full string a full name, as pmclua.Event has it
 ---@return string
 function M.describe(full)

@@ -74,7 +74,7 @@ function M.spec_of(field)
   return name and M.spec(name)
 end
 
--- What Valgrind has for the generic events; not the same, but what counts it where nothing else does.
+-- Valgrind's counterparts of the generic events: not the same, but all there is where nothing else counts.
 local COUNTERPARTS = {
   instructions = "instructions", branches = "branches", ["branch-instructions"] = "branches",
   ["branch-misses"] = "branch-misses", ["cache-references"] = "ll-accesses", ["cache-misses"] = "ll-misses",
@@ -114,7 +114,7 @@ end
 ---@return string[]
 function M.names() return lists.column(M.events, 1) end
 
---- What an event counts.
+--- The description of an event.
 ---@param event pmclua.Event
 ---@return string
 function M.description(event)
@@ -123,7 +123,7 @@ function M.description(event)
   return row and row[3] or "the sum of " .. counters
 end
 
---- What trying one comes to: Valgrind has to be there.
+--- The outcome of trying one: Valgrind has to be there.
 ---@param event pmclua.Event
 ---@return pmclua.event.Trial
 function M.try(event)

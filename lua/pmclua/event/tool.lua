@@ -73,7 +73,7 @@ end
 ---@return string?
 function M.name_of(field) return (row_of(FIELD, field) or {})[1] end
 
---- What the tool event is that is read from a field of the record.
+--- The tool event that is read from a field of the record.
 ---@param field string
 ---@return string?
 function M.description(field) return (row_of(FIELD, field) or {})[4] end

@@ -8,7 +8,7 @@ local vendor = require "pmclua.vendor"
 
 local M = {}
 
--- What tables call the PMU of the CPU itself.
+-- Names of the PMU of the CPU itself in tables.
 local CORE = { cpu = true, core = true, default_core = true }
 
 --- The PMUs of a tree that a record's unit means.

@@ -10,7 +10,7 @@ local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 
 local M = {}
 
---- What a declaration comes to.
+--- A declaration as passes, cells and runs.
 ---@class pmclua.Plan
 ---@field cells pmclua.PlannedCell[]
 ---@field passes table[]
@@ -208,7 +208,7 @@ local function level_of(rule)
   return rule and not rule.own and require("pmclua.verdict.stop").look_level(rule) or nil
 end
 
--- What takes as long to find out as a short run and is not shown of it: found out when it is asked for.
+-- Facts that cost as much as a short run, and are found when they are asked for.
 local function with_later(header, declaration, plan)
   return lazy.later(header, {
     host = function() return require("pmclua.host.machine").facts() end,
@@ -217,7 +217,7 @@ local function with_later(header, declaration, plan)
   })
 end
 
--- What the counts of simulated passes depend on.
+-- The surroundings that simulated counts depend on.
 local function simulation_facts(declaration, plan)
   if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
   local surroundings = require "pmclua.simulate.surroundings"

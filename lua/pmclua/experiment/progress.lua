@@ -29,7 +29,7 @@ local function by_kinds(state)
     + mean(state.simulated) * simulation.left - state.running
 end
 
--- What is left, as said: by the mean of the steps that were done; a stop rule may end it sooner.
+-- The time left, by the mean of the steps that were done; a stop rule may end it sooner.
 local function time_left(state)
   local done, rule = state.done, state.rule
   if done < 1 then return nil end
@@ -56,7 +56,7 @@ end
 ---@field real? { done: integer, elapsed: number } of the steps that are not simulated
 ---@field simulated? { done: integer, elapsed: number }
 
---- What the line says.
+--- The text of the line.
 ---@param state pmclua.ProgressState
 ---@return string
 function progress.line(state)

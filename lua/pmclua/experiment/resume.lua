@@ -24,7 +24,7 @@ local function canonical(value)
   return "{" .. table.concat(lists.assignments(value, canonical), ",") .. "}"
 end
 
---- What makes two plans the same experiment, hashed.
+--- The hash of all that makes two plans the same experiment.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@return string
@@ -62,7 +62,7 @@ local PARTS = { { "events", "events" }, { "workloads", "workloads" }, { "factors
   { "target", "target" }, { "delay", "delay" }, { "inherit", "inherit" }, { "layout", "layout" },
   { "reject_if", "condition reject_if" } }
 
--- What a header says of a part, as far as it decides.
+-- The facts of a part in a header, as far as they decide.
 local function part_of(header, name)
   local list, decisive = header[name], {}
   for i, item in ipairs(type(list) == "table" and list or {}) do

@@ -69,7 +69,7 @@ function M.new(declaration, plan, session)
     Sampling)
 end
 
--- What one iteration counted, and how long it took.
+-- The count of one iteration, and its time.
 local function note(self, cell, index, count, of)
   local iterations = tonumber(of.iterations or 1)
   self.counted[cell] = self.counted[cell] or {}

@@ -27,12 +27,12 @@ local function descriptors(where, target)
   return 2 * #where.cpus * math.max(1, #where.tasks) + (target.by_cpu and #where.cpus or 0)
 end
 
--- What notices CPUs that come and go meanwhile; nil where tasks are sampled, which move.
+-- The watch for CPUs that come and go meanwhile; nil where tasks are sampled, which move.
 local function watch_over_cpus(target, where)
   return target.by_cpu and hotplug.new(target, where.cpus, true) or nil
 end
 
--- What it noticed, in words.
+-- Its observations, in words.
 local function close_watch(watched)
   if not watched then return {} end
   watched:find()

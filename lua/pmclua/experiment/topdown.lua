@@ -74,7 +74,7 @@ local function first_names(options, metrics)
   return { name, unpack(tree.children(metrics, name)) }
 end
 
--- What thresholds need of which no round before this one has a count: mostly nothing, as it is of nodes above.
+-- Threshold events that no earlier round counted: mostly none, as they belong to nodes above.
 local function threshold_events(names, metrics, counted)
   local list, seen = {}, {}
   for _, name in ipairs(names) do

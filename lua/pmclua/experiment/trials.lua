@@ -13,7 +13,7 @@ local M = {}
 local Trials = {}
 Trials.__index = Trials
 
--- What a trial is that an interrupt did not let begin.
+-- A trial that an interrupt did not let begin.
 local INTERRUPTED = { outcome = "interrupted", exit = -1, signal = 0, readings = {}, threads = 0, output = "",
   errors = "" }
 

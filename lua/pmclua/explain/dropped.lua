@@ -58,7 +58,7 @@ function M.unlooked(code)
     .. "has capabilities or may not be read"):format(not_each "it", REASONS[code] or code)
 end
 
---- What is said of a program that Linux dropped where calls are followed.
+--- The message for a program that Linux dropped while calls are followed.
 ---@param name string of the program
 ---@return string
 function M.unfollowed(name)

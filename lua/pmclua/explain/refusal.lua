@@ -15,7 +15,7 @@ local function spec_hint(hint)
   return hint:find " " and hint or ("did you mean '%s'?"):format(hint)
 end
 
---- What is wrong with an event's spec, as one sentence.
+--- The mistake in an event's spec, as one sentence.
 ---@param spec string
 ---@param mistake { message: string, position?: integer, length?: integer, hint?: string }
 ---@return string
@@ -75,7 +75,7 @@ function reasons.EROFS() return "the file system is read-only", "name another pl
 function reasons.EMFILE() return "too many open files", "raise the limit: ulimit -n" end
 function reasons.ENOMEM() return "out of memory" end
 
---- What an ordinary system call refused.
+--- The refusal of an ordinary system call.
 ---@param errnum integer
 ---@param operation string what was tried: "execute", "write", "start the runner", …
 ---@param subject? string the path, command or thing that it was tried on
@@ -126,7 +126,7 @@ end
 
 local facts
 
---- What is known of this machine; read from /proc and /sys when first asked for.
+--- Facts of this machine; read from /proc and /sys when first asked for.
 ---@return pmclua.Facts
 function M.facts()
   facts = facts or require("pmclua.explain.facts").new()

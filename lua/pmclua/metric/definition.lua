@@ -34,7 +34,7 @@ local MARK = "vendor metric "     -- before the data of a definition, as text
 ---@field table string
 ---@field pmu string?
 
---- What a call is known by among a definition's constants.
+--- The key of a call among a definition's constants.
 ---@param name string
 ---@param word string
 ---@return string
@@ -162,7 +162,7 @@ local function are_inputs(inputs)
   return true
 end
 
--- What is computed of a definition, its own formula included.
+-- Whether all formulae of a definition, its own included, can be computed.
 local function can_compute(definition)
   return type(definition) == "table" and type(definition.name) == "string"
     and all_are(definition.formulas, "string", "string") and definition.formulas[definition.name] ~= nil

@@ -205,7 +205,7 @@ local function truth(value) return value and 1 or 0 end
 
 local function whole_part(x) return x < 0 and math.ceil(x) or math.floor(x) end
 
---- What operators do to numbers; nil: no value.
+--- Operators on numbers; nil: no value.
 M.operators = {
   ["+"] = function(a, b) return a + b end,
   ["-"] = function(a, b) return a - b end,
@@ -222,7 +222,7 @@ M.operators = {
   ["^"] = function(a, b) return truth((a ~= 0) ~= (b ~= 0)) end,
 }
 
---- What functions of two values do.
+--- Functions of two values.
 M.functions = {
   min = function(a, b) return a < b and a or b end,
   max = function(a, b) return a > b and a or b end,

@@ -16,7 +16,7 @@ local M = {}
 
 -- ---- defining ------------------------------------------------------------------------------------------
 
--- What a constant is here; what it is goes into the definition.
+-- The value of a constant here, which goes into the definition.
 local function constants_of(definition)
   local known = definition.constants
   local function remember(key, value, why)
@@ -122,7 +122,7 @@ local function parent_of(record, tables)
   end
 end
 
--- What a formula needs, in a definition that has nothing else.
+-- A definition with nothing but what a formula needs.
 local function gather(name, pmu, source, tables)
   local definition = { name = name, pmu = pmu, formulas = {}, constants = {}, whys = {}, inputs = {},
     specs = {}, depth = 0 }

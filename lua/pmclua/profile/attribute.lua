@@ -115,7 +115,7 @@ function M.text(file, place)
   return written_of(known):text(place)
 end
 
---- What the sources of some lines read like: `written.sources`.
+--- Hashes of the sources of some lines: `written.sources`.
 ---@param lines pmclua.ProfileLine[]
 ---@return table<string, pmclua.SourceText> by source
 function Attribution:sources(lines)
@@ -203,7 +203,7 @@ end
 
 -- ---- the whole -----------------------------------------------------------------------------------------
 
---- What an instruction belongs to.
+--- The function, file and line that an instruction belongs to.
 ---@param file pmclua.core.HitFile
 ---@param offset number in the file, or an address
 ---@return pmclua.Attributed

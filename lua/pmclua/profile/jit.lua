@@ -24,7 +24,7 @@ local function parse(said)
         order = #list }
     end
   end
-  -- What was written later took the place of what was there before.
+  -- Later code took the place of earlier code.
   table.sort(list, function(a, b)
     if a.start ~= b.start then return a.start < b.start end
     return a.order < b.order

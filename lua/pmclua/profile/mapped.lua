@@ -16,7 +16,7 @@ local LARGEST_32 = 2 ^ 32 - 1
 -- Whether it was in the memory of a process of 32 bits.
 local function is_low(file) return file.path == "[vdso]" and file.from <= LARGEST_32 end
 
---- What tells the file of a mapping from others of its path, where nobody could look into it.
+--- Tells the file of a mapping from others of its path, where nobody could look into it.
 ---@param file pmclua.core.HitFile
 ---@return string
 function M.id(file)

@@ -73,7 +73,7 @@ end
 
 local function hash_of(line) return core.hash((line:gsub("%s+", ""))):sub(-M.DIGITS) end
 
---- What the lines of a source are.
+--- Hashes of the lines of a source.
 ---@param source string as the debug information has it
 ---@return pmclua.SourceText
 function Written:source(source)

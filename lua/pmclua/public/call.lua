@@ -1,6 +1,6 @@
 --- call.lua: public functions, whose arguments are checked by their signatures before anything else happens.
 --
--- What is wrong is raised at the caller's line. A signature is read when its function is first asked for.
+-- Mistakes are raised at the caller's line. A signature is read when its function is first asked for.
 
 local entries = require "pmclua.public.entries"
 local problem = require "pmclua.base.problem"
@@ -190,7 +190,7 @@ end
 ---@return pmclua.public.Entry
 function M.record(name, topic) return entries.find(name, topic) end
 
---- What a key is called now: of an old name, the new one, which is said once.
+--- The current name of a key: for an old name the new one, with a note, once.
 ---@param record pmclua.public.Entry
 ---@param key any
 ---@return any

@@ -214,7 +214,7 @@ function accepts.simple(one, value)
 end
 function accepts.literal(one, value) return value == one.literal end
 function accepts.class(one, value) return M.class_of(value) == one.entry.name end
--- What is wrong within a table is said of the part that is wrong.
+-- A mistake within a table is reported for the part that is wrong.
 local function is_plain(_, value) return type(value) == "table" and not M.class_of(value) end
 accepts.list, accepts.record, accepts.keys = is_plain, is_plain, is_plain
 

@@ -114,7 +114,7 @@ local function effort(self)
   return "  " .. table.concat(parts, " · ")
 end
 
--- What the search cannot have seen.
+-- Steps that the search cannot have seen.
 local function reservations(self)
   local lines, answer = {}, self.answer
   if #self.steps > 0 and answer and not self.options.all then

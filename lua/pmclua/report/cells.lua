@@ -53,7 +53,7 @@ function M.swept(cells)
   return best, most
 end
 
---- What tells a cell from others: "rows, n 256, parse".
+--- The label of a cell: "rows, n 256, parse".
 ---@param cell pmclua.Cell
 ---@param varies table<string, true>
 ---@param swept? string a factor that is said elsewhere

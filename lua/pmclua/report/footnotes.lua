@@ -36,7 +36,7 @@ local function noise_floor(comparison, compared)
   return "noise floor (A/A) " .. shares(floors)
 end
 
---- What is to be doubted in comparisons that conclude something, each once.
+--- Doubts about comparisons that conclude something, each once.
 ---@param compared pmclua.ComparedPair[]
 ---@return string[]
 function M.doubts(compared)

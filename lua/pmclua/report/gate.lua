@@ -57,7 +57,7 @@ local function cause(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
 end
 
---- What a row says after its limit and cell.
+--- The words of a row behind its limit and cell.
 ---@param row pmclua.GateRow
 ---@return string
 function M.said(row)

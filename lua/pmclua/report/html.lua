@@ -242,13 +242,13 @@ local function background(result)
     .. section("obtained", "How each number was obtained", how_obtained(result))
 end
 
--- What is said first: the sentence, or the verdicts of a result.
+-- The top of the page: the sentence, or the verdicts of a result.
 local function conclusion(report)
   if report.sentence then return element("p", escape(report.sentence), 'class="sentence"') end
   return report.result and section("verdicts", "Verdicts", verdicts(report.result)) or ""
 end
 
--- What there is to unfold.
+-- Sections that unfold.
 local function details(report)
   return joined(report.details and report.details() or {}, function(detail)
     return element("details", element("summary", escape(detail.title)) .. joined(detail.blocks, block))

@@ -20,7 +20,7 @@ local function names_of(items)
   return text.list(lists.map(items, function(item) return text.safe(item.name) end))
 end
 
--- What is said of several events alike is said once.
+-- One note for all events that share it.
 local function add_together(list, result, said_of)
   for _, group in ipairs(lists.groups(result.events, said_of)) do
     add(list, ("%s: %s"):format(names_of(group), group.key))
@@ -51,7 +51,7 @@ local function unverified(event)
   return is_unverified and "unverified, nothing says that this PMU has the event" or nil
 end
 
--- What is simulated, metrics too, and what its counts depend on.
+-- Simulated events and metrics, and what their counts depend on.
 local function simulated(result, list)
   local function is_simulated(event) return event.simulated end
   local events = lists.where(result.events, function(event) return event.simulated and not event.status end)
@@ -129,7 +129,7 @@ end
 
 local BUSY = 0.5                 -- runnable threads, in the minute before the first repetition
 
--- What of a machine makes counts and times vary, as its facts say; nil: nothing that they know of.
+-- Reasons of noise among a machine's facts; nil: none that they know of.
 local function noise(host)
   local causes = {}
   if host.virtual then causes[1] = "it is a virtual machine" end
@@ -191,7 +191,7 @@ local function has_narrow_time(result)
   end)
 end
 
--- What intervals cannot know: ratios of what ran in the same blocks do without it.
+-- Intervals do not know how runs differ; ratios within blocks need not.
 local function between_runs(result)
   local header = result.header
   if header.unpaired then

@@ -134,7 +134,7 @@ local function with_spread(cost, spread, about)
   return shown(cost, about) .. (spread > 0 and " ± " .. shown(spread, about) or "")
 end
 
---- What of a region's numbers is the cost of probing, by what of them it changes.
+--- The cost of probing in a region's numbers.
 local function probing_note(result, region)
   if region_calls.is_switching(region) then
     return "the cost of probing is in these durations, and never taken off"
@@ -223,7 +223,7 @@ local function skipped_note(result)
   return ("left out: %s (%s)"):format(text.plural(#skipped, "function"), skipped[1].message)
 end
 
---- What concerns the whole run, what matters most last.
+--- Notes on the whole run, the most important last.
 local function run_notes(result)
   local notes = absent_notes(result)
   for _, note_of in ipairs { unused_note, skipped_note, cost_note, observed_note, path_note,

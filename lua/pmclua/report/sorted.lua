@@ -71,7 +71,7 @@ details td { font-family: ui-monospace, monospace; font-size: .85rem; white-spac
   padding-bottom: 0; } details figcaption { font-weight: 500; color: var(--quiet); }
 ]]
 
---- What a page with the table adds to its style.
+--- The style that a page with the table needs.
 ---@param shown pmclua.ReportBlock
 ---@return string CSS
 function M.style(shown)

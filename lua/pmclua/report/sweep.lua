@@ -109,7 +109,7 @@ end
 
 -- ---- all quantities ------------------------------------------------------------------------------------
 
--- What 80 columns have room for; fewer groups where each has a column for its elements.
+-- Groups that fit into 80 columns; fewer where each has a column for its elements.
 local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
 -- The groups of a part: those compared, each beside its baseline, in the order of the plan.
@@ -181,7 +181,7 @@ local function compare(result, names)
   return comparison and #comparison.pairs > 0 and comparison or nil
 end
 
--- What has a value in no cell, and why.
+-- Events and metrics without a value in any cell, and why.
 local function absent_table(shown, names)
   local list = {}
   for _, name in ipairs(names) do

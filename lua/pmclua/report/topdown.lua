@@ -41,7 +41,7 @@ local function node_row(row)
     tones = { [5] = row.passed and "warn" or nil } }
 end
 
--- What thresholds were where the vendor's table has none.
+-- The thresholds that were used where the vendor's table has none.
 local function threshold_notes(rows)
   local list, seen = {}, {}
   for _, row in ipairs(rows) do
@@ -89,7 +89,7 @@ local function difference_row(row, name, show_verdict)
     tone = row.rest and "dim" or nil, tones = { [7] = words.TONES[row.verdict] } }
 end
 
--- What is left of shares that add up is their quotients' rounding.
+-- A remainder of shares that add up is their quotients' rounding.
 local function without_rounding(row, total)
   if not row.rest or math.abs(row.a) > ROUNDING * math.abs(total.a) then return row end
   return setmetatable({ a = 0 }, { __index = row })
@@ -113,7 +113,7 @@ local function compared_table(topdown, found)
   local title, unit, a, b = topdown.total.name, topdown.total.name, side_names(found)
   local list = { difference_row(found.total, title, false) }
   for _, row in ipairs(found.rows) do
-    -- What the children of a node leave is mostly nothing.
+    -- The children of a node mostly leave nothing.
     if not row.rest then list[#list + 1] = difference_row(row, indented(row.node), true)
     elseif math.abs(row.difference) >= 0.5 or math.abs(row.a) >= 0.5 then
       list[#list + 1] = difference_row(without_rounding(row, found.total), rest_name(row), true)

@@ -28,7 +28,7 @@ function M.value(summary, value)
   if value == nil then value = summary.median end
   if value == nil then return M.ABSENT end
   if SAFE_UNITS[summary.unit] then value = plain(value) end
-  -- What was estimated has no digits behind the point.
+  -- Estimates have no digits behind the point.
   if summary.status == "scaled" and summary.unit == "" and math.abs(plain(value)) >= 1000 then
     value = math.floor(plain(value) + 0.5)
   end
@@ -193,7 +193,7 @@ function M.levels(cell)
   return table.concat(with_parts(M.levels_where(cell, function() return true end), cell), ", ")
 end
 
---- What tells a cell from the one that it is compared with: "clang", "stride = 64".
+--- The difference between a cell and its baseline: "clang", "stride = 64".
 ---@param cell pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string
@@ -203,7 +203,7 @@ function M.side(cell, other)
   return table.concat(parts, ", ")
 end
 
---- What two compared cells have in common: workload, levels, the part that both are of.
+--- What two compared cells share: workload, levels, the part that both are of.
 ---@param cell pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string[]

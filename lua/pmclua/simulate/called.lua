@@ -67,7 +67,7 @@ function M.has_object(file, path)
   return false
 end
 
---- What the outermost calls of some functions cost.
+--- The cost of the outermost calls of some functions.
 ---@param file pmclua.OutFile written with M.OPTIONS
 ---@param wanted table<string, integer> of M.wanted
 ---@return { calls: integer, counts: table<string, number|ffi.cdata*> }[] by index of the region; none: it was not called

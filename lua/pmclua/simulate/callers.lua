@@ -43,7 +43,7 @@ end
 
 local function add(map, key, count) map[key] = (map[key] or 0) + count end
 
---- What each chain took, and how often its last function was called from the one before it.
+--- The cost of each chain, and how often its last function was called from the one before it.
 ---@param files pmclua.OutFile[] of one run, written with M.OPTIONS
 ---@param counters string[] whose sum is asked for
 ---@return table<string, number> chains "main;f;g"

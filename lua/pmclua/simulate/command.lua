@@ -89,7 +89,7 @@ local function under_valgrind(self, tool, simulated)
   mine.argv = argv_of(self, tool, simulated, mine.environment)
   local streams = surroundings.streams(around, self.workload)
   mine.stdin, mine.stdout, mine.stderr = streams.stdin, streams.stdout, streams.stderr
-  -- What it writes is seen once, however often it is counted.
+  -- Its output is seen once, however often it is counted.
   if tool ~= "cachegrind" then
     mine.stdout, mine.stderr = mine.stdout == "inherit" and "capture" or mine.stdout, "capture"
   end
@@ -117,7 +117,7 @@ local function run_under(self, tool, simulated, look)
     timeout_ns = self.context.declaration.timeout_ns, capture_limit = MOST_OUTPUT }, look), one.workload
 end
 
--- What a terminal would have got goes there once it is whole.
+-- Output for a terminal goes there once it is complete.
 local function pass_on(self, result, under)
   if under.stdout == "capture" and self.workload.stdout == "inherit" then
     output.bytes(result.output)

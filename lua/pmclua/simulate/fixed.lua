@@ -12,7 +12,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- What the C library has that asks for random numbers.
+-- Functions of the C library that ask for random numbers.
 local FUNCTIONS = { "getrandom", "getentropy", "arc4random", "arc4random_buf", "arc4random_uniform" }
 
 --- The words before Valgrind's own.
@@ -23,7 +23,7 @@ function M.words(surroundings, scratch)
   return surroundings.random == "fixed" and { paths.runner(), "fixed", scratch:list() } or {}
 end
 
--- What a source is called: by the functions that asked, where symbols tell.
+-- The name of a source: the functions that asked, where symbols tell.
 local function names_of(source, files)
   local called = lists.where(source == "getrandom" and FUNCTIONS or {}, function(name)
     return lists.any(files, function(file) return out_file.has_function(file, { name }) end)

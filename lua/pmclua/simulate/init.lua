@@ -7,7 +7,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
---- What counts a cell's workload: simulate/command.lua, simulate/kernel.lua.
+--- Counts a cell's workload: simulate/command.lua, simulate/kernel.lua.
 ---@class pmclua.SimulatedWorkload
 ---@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?): table one repetition: the result
 ---  as Session:run has it, with `simulated`, counts by index of the event, `instructions`, and `is_certain`: nothing
@@ -43,7 +43,7 @@ function M.problem(workload)
   return ("%s is a %s: Valgrind counts commands and kernels"):format(workload.name, workload.kind)
 end
 
---- What counts the simulated passes of a plan.
+--- The counter of the simulated passes of a plan.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param session pmclua.Session
@@ -111,7 +111,7 @@ local function signature(counts, pass)
   return table.concat(lists.map(pass.events, function(index) return tostring(counts[index]) end), " ")
 end
 
--- What was seen of repetitions that are alike.
+-- Observations of repetitions that are alike.
 local function seen_of(self, cell, pass, choice)
   local key = key_of(cell, pass, choice)
   self.seen[key] = self.seen[key] or { count = 0, lost = 0, is_equal = true, enough = CERTAIN }

@@ -1,7 +1,7 @@
 --- kernel.lua: kernels counted by callgrind.
 --
 -- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/kernels/simulated.c).
--- What the call itself adds is measured on the runner's empty kernel in the same process, and subtracted exactly.
+-- The cost of the call itself is measured on the runner's empty kernel in the same process, and subtracted exactly.
 
 local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
 local lists = require "pmclua.base.lists"
@@ -83,7 +83,7 @@ local function run_once(self, job)
   return result, result.outcome == "done" and counts or nil
 end
 
--- What the empty kernel counts itself: a return, which on x86 reads the stack.
+-- The counts of the empty kernel itself: a return, which on x86 reads the stack.
 local OWN = { x64 = { Ir = 1, Dr = 1 }, arm64 = { Ir = 1 } }
 
 -- So often that caches and predictors have settled.
@@ -106,7 +106,7 @@ local function measure_bracket(self, job)
   return bracket
 end
 
---- What the bracket around a call adds to its counts; nil where it cannot be measured.
+--- The counts that the bracket around a call adds; nil where they cannot be measured.
 local function bracket_of(self, pass, job)
   local is_switched = self.context.session:has_threads(self.id)
   local is_cold = is_switched or (job.layout and job.layout.cold_bytes or 0) > 0

@@ -34,7 +34,7 @@ local function process_of(log, by_pid, pid)
   return process
 end
 
--- What Valgrind says where it cannot go on, and that in our words.
+-- Valgrind's messages where it cannot go on, and our words for them.
 local FATAL = { { "^valgrind: the 'impossible' happened:?%s*(.*)$", "Valgrind itself failed: %s" },
   { "^valgrind: Unrecognised instruction at address (.-)%.?$",
     "Valgrind does not know an instruction at %s" },
@@ -66,7 +66,7 @@ local function count(log)
   return log
 end
 
---- What a log says.
+--- The facts of a log.
 ---@param text string
 ---@return pmclua.ValgrindLog
 function M.parse(text)

@@ -7,7 +7,7 @@ local out_file = require "pmclua.simulate.out_file"
 
 local M = {}
 
---- What PMCLUA_MARKS says to programs under callgrind.
+--- The value of PMCLUA_MARKS for programs under callgrind.
 M.TABLE = ":valgrind"
 
 ---@class pmclua.Marked
@@ -36,7 +36,7 @@ local function leave(mark)
   if #mark.open == 0 then out_file.add(mark.counts, ended) end
 end
 
--- What was counted belongs to every entry that is open; of a mark within itself the outermost has it.
+-- Counts belong to every open entry; in recursion of a mark, to the outermost.
 local function cut(found, counts)
   for _, mark in ipairs(found) do
     if mark.open[1] then out_file.add(mark.open[1], counts) end

@@ -28,7 +28,7 @@ end
 
 local function words_of(said) return lists.collect(said:gmatch "%S+") end
 
---- What a file's text says; nil and why it is none.
+--- The contents of a file's text; nil and why it is none.
 ---@param text string
 ---@return pmclua.OutFile?
 ---@return string? why
@@ -111,7 +111,7 @@ end
 ---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, calls: integer?, called: string?,
 ---  counts: table<string, number> }[] calls, called: of an inclusive one
 function M.lines(file)
-  -- What a line of counts has beside them: one position or, with addresses, two.
+  -- A line of counts begins with one position or, with addresses, two.
   local positions = #words_of(file.text:match "\npositions:([^\n]*)" or "line")
   local reader = setmetatable({ file = file, lines = {}, names = { file = {}, object = {}, fn = {} },
     positions = positions, at = {} }, Reader)

@@ -191,7 +191,7 @@ local function c_library()
   return text and core.hash(text), path and path:match "[^/]+$"
 end
 
---- What the counts of simulated events depend on, for a result's header.
+--- The surroundings that simulated counts depend on, for a result's header.
 ---@param surroundings pmclua.Surroundings
 ---@return table facts
 function M.facts(surroundings)

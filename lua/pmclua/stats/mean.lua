@@ -42,7 +42,7 @@ function M.of(values)
   return { mean = mean, error = variance and math.sqrt(variance), df = variance and #values - 1 }
 end
 
---- What each of b has more than its partner of a.
+--- The differences b - a of partners.
 ---@param a number[]
 ---@param b number[] as many, in the same order of blocks
 ---@return number[]

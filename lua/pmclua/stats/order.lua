@@ -114,7 +114,7 @@ function M.quantile_of(sorted, p)
   return value + part * (sorted[below + 1] - value)
 end
 
---- What bounds the middle `level` of values: percentiles.
+--- The percentiles that bound the middle `level` of values.
 ---@param sorted number[] ascending, not empty
 ---@param level number e.g. 0.95
 ---@return number low

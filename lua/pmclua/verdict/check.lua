@@ -110,7 +110,7 @@ end
 ---@field reason? string why it is uncountable
 ---@field is_whole? boolean the reason is not to be shortened
 
---- What is said of a limit that could not be judged.
+--- The result for a limit that could not be judged.
 ---@param limit table of metric.limit
 ---@param reason? string
 ---@param is_whole? boolean it is not to be shortened where it is shown

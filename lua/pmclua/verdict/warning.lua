@@ -2,7 +2,7 @@
 --
 -- Invariant: pure: facts in, sentences out. A warning says what was seen with its figure, and its hint
 -- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
--- What depends on the order of time (drift, outliers, the first) is asked within a run, never across ranks.
+-- Checks that depend on the order of time (drift, outliers, the first) look within a run, never across ranks.
 
 local distribution = require "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
@@ -164,7 +164,7 @@ local function drift_of(run, margin, runs)
   return math.abs(r) * math.sqrt(#sample - 1) >= by_chance and r or nil
 end
 
--- What drifted most, and in how many runs something did.
+-- The event that drifted most, and in how many runs any did.
 local function said_drift(event, margin)
   local drifts = lists.map(event.runs, function(run) return drift_of(run, margin, #event.runs) end)
   if #drifts == 0 then return nil end
@@ -212,7 +212,7 @@ function checks.empty(cell)
     "the compiler removed the work (pmclua_keep(x) keeps x), or the function does not repeat it"
 end
 
--- What of a snippet is not in its loop as often as it was asked for.
+-- Instructions of a snippet that its loop does not have as often as asked.
 function checks.snippet(cell)
   local code = cell.machine_code
   if not code then return end
@@ -257,7 +257,7 @@ function checks.uncounted(cell)
     require("pmclua.explain.dropped").CAUSES
 end
 
--- What a daemon or another machine does for a command is in no count of it.
+-- Work of a daemon or another machine for a command is in none of the command's counts.
 function checks.idle(cell)
   local wall, cpu = cell.wall_ns, cell.cpu_ns
   if not wall or not cpu or wall < LONG_WAIT_NS or cpu >= IDLE * wall then return end
@@ -314,7 +314,7 @@ function checks.exit(cell)
     (have_output and "look at the workload's output; " or "") .. "its failed runs may not have done the work"
 end
 
--- What makes numbers wrong first, then what makes them uncertain.
+-- First the warnings of wrong numbers, then those of uncertain ones.
 local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "idle", "kept_off", "moved", "scaled", "small",
   "anchors", "waited", "first", "drift", "outliers", "few" }
 

@@ -130,7 +130,7 @@ function M.tables(code, row, folders)
   return tables
 end
 
--- What stands above the tables: the function's own row.
+-- The line above the tables: the function's own row.
 local function headline(code, row, scale)
   local counts = row.b and ("A %s, B %s, B - A %s"):format(scale:value(row.a), scale:value(row.b),
     scale:signed(row.difference)) or scale:value(row.a)

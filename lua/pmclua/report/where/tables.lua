@@ -36,7 +36,7 @@ local function row_of_two(row, scale, unit)
     tones = { [7] = words.TONES[row.verdict] } }
 end
 
--- What the rows that are not shown add up to.
+-- The sum of the rows that are not shown.
 local function hidden_row(rows)
   local sum = { label = ("%d more"):format(#rows), a = 0, a_sum = 0 }
   for _, row in ipairs(rows) do
@@ -128,7 +128,7 @@ end
 
 local ITSELF = { name = "itself", align = "right" }
 
--- What a function itself takes of its row.
+-- A function's own part of its row.
 local function own_of(row, scale)
   local own = row.line.own
   return row.b and scale:signed(mean.average(own.b) - mean.average(own.a)) or scale:value(mean.average(own.a))
