@@ -46,4 +46,19 @@ describe("a waterfall", function()
     local _, bars = svg:gsub("<rect ", "")
     assert.equal(3, bars)
   end)
+
+  it("stands first on the terminal and on a page, there as an image, and not in Markdown", function()
+    local bars = waterfall.block(waterfall.of(ledger(4e6, 8e6), ROWS, "A", "B"), "from A to B")
+    local shown = { title = "why", sentence = "It is so.", notes = {}, blocks = { bars } }
+    local function written(format, options)
+      return require("pmclua.base.pieces").joined(function(put)
+        require("pmclua.report." .. format).write(shown, put, options or {})
+      end)
+    end
+    assert.matches("^from A to B\nline .-getppid +%+6.00 ms  .-It is so%.\n$",
+      written("table", { utf8 = true }))
+    assert.matches('<figcaption>from A to B</figcaption><img alt="from A to B" src="data:image/svg',
+      written "html", 1, true)
+    assert.is_nil(written "markdown":find "from A to B")
+  end)
 end)

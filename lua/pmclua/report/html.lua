@@ -116,9 +116,18 @@ local function table_of(shown)
     table.concat(head))) .. element("tbody", table.concat(rows, "\n")), sorted and 'class="ledger"')
 end
 
--- A block as an element.
+-- Images as data, so that nothing is run or fetched, whatever is in them.
+local function image(svg, title)
+  local data = svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
+  return ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(title), data)
+end
+
+-- A block as an element; one that has a drawing is shown by that.
 local function block(shown)
   local title = #shown.title > 0 and element("figcaption", escape(table.concat(shown.title, " · "))) or ""
+  if shown.drawing then
+    return element("figure", title .. image(shown.drawing, table.concat(shown.title, " · ")))
+  end
   return element("figure", title .. (#shown.columns > 0 and table_of(shown) or "")) .. notes_list(shown.notes)
 end
 
@@ -130,11 +139,8 @@ local function page(title, body, more_style)
     "</body>", "</html>", "" }, "\n")
 end
 
--- Images as data, so that nothing is run or fetched, whatever is in them.
 local function figure(plot)
-  local data = plot.svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
-  local image = ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(plot.title), data)
-  return element("figure", image .. element("figcaption", escape(plot.title)))
+  return element("figure", image(plot.svg, plot.title) .. element("figcaption", escape(plot.title)))
 end
 
 -- What gnuplot draws of the result where it is installed; else why plots that the page could have are missing.

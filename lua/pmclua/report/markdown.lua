@@ -52,7 +52,10 @@ function M.write(report, put)
   local lines = {}
   if report.sentence then lines[1] = "**" .. escape(report.sentence) .. "**" end
   if report.question then lines[#lines + 1] = "## " .. escape(report.question) end
-  for _, shown in ipairs(report.blocks) do add_block(lines, shown) end
+  -- Bars of characters lose their blanks here.
+  for _, shown in ipairs(report.blocks) do
+    if not shown.drawing then add_block(lines, shown) end
+  end
   add_notes(lines, report.notes)
   put(table.concat(lines, "\n") .. "\n")
 end

@@ -77,40 +77,6 @@ local function sure_part(bar)
   if bar.high < bar.from then return bar.high, bar.from end
 end
 
--- ---- a table -------------------------------------------------------------------------------------------
-
-local COLUMNS = 44              -- characters of the axis
-local TONES = { more = "bad", fewer = "good", unsure = "dim" }
-
-local function drawn(self, bar)
-  local function column(value)
-    return math.floor((value - self.first) / (self.last - self.first) * COLUMNS + 0.5)
-  end
-  local from, to = sure_part(bar)
-  local least = math.min(bar.from, bar.to, bar.low or bar.to)
-  local most = math.max(bar.from, bar.to, bar.high or bar.to)
-  local begins = bar.kind == "total" and 0 or column(least)
-  local ends, signs = math.max(column(most), begins + 1), {}
-  for i = begins, ends - 1 do
-    local is_sure = from and i >= column(math.min(from, to)) and i < column(math.max(from, to))
-    signs[#signs + 1] = (is_sure or bar.kind == "total") and "█" or "▒"
-  end
-  return (" "):rep(begins) .. table.concat(signs)
-end
-
---- The bars as a block of a report.
----@param self pmclua.Waterfall
----@param title string
----@return table
-function M.block(self, title)
-  local notes = {}
-  if self.first > 0 then notes[1] = "bars begin at " .. number.value(self.first, self.unit) end
-  local columns = { { name = "line" }, { name = "time", align = "right" }, { name = "" } }
-  return { title = { title }, columns = columns, notes = notes, rows = lists.map(self.bars, function(bar)
-    return { text.safe(bar.label), bar.shown, drawn(self, bar), tones = { [3] = TONES[bar.kind] } }
-  end) }
-end
-
 -- ---- a drawing -----------------------------------------------------------------------------------------
 
 local WIDTH, LEFT, RIGHT, TOP, STEP, HALF = 960, 300, 110, 10, 26, 8
@@ -165,6 +131,41 @@ function M.svg(self)
   end
   return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"><style>%s</style>%s</svg>\n'):format(
     WIDTH, height, STYLE, table.concat(parts))
+end
+
+-- ---- a table -------------------------------------------------------------------------------------------
+
+local COLUMNS = 44              -- characters of the axis
+local TONES = { more = "bad", fewer = "good", unsure = "dim" }
+
+local function drawn(self, bar)
+  local function column(value)
+    return math.floor((value - self.first) / (self.last - self.first) * COLUMNS + 0.5)
+  end
+  local from, to = sure_part(bar)
+  local least = math.min(bar.from, bar.to, bar.low or bar.to)
+  local most = math.max(bar.from, bar.to, bar.high or bar.to)
+  local begins = bar.kind == "total" and 0 or column(least)
+  local ends, signs = math.max(column(most), begins + 1), {}
+  for i = begins, ends - 1 do
+    local is_sure = from and i >= column(math.min(from, to)) and i < column(math.max(from, to))
+    signs[#signs + 1] = (is_sure or bar.kind == "total") and "█" or "▒"
+  end
+  return (" "):rep(begins) .. table.concat(signs)
+end
+
+--- The bars as a block of a report, which pages show as a drawing.
+---@param self pmclua.Waterfall
+---@param title string
+---@return table
+function M.block(self, title)
+  local notes = {}
+  if self.first > 0 then notes[1] = "bars begin at " .. number.value(self.first, self.unit) end
+  local columns = { { name = "line" }, { name = "time", align = "right" }, { name = "" } }
+  local rows = lists.map(self.bars, function(bar)
+    return { text.safe(bar.label), bar.shown, drawn(self, bar), tones = { [3] = TONES[bar.kind] } }
+  end)
+  return { title = { title }, columns = columns, rows = rows, notes = notes, drawing = M.svg(self) }
 end
 
 return M

@@ -205,14 +205,12 @@ end
 function M.blocks(why, options)
   local all = options.all
   local title = ("Why %s against %s"):format(why.b:label(), why.a:label())
-  local is_page = options.format == "html"
-  local bars = why.time and not is_page and require("pmclua.report.waterfall").block(waterfall_of(why, all),
-    "from A's time to B's")
+  local bars = why.time
+    and require("pmclua.report.waterfall").block(waterfall_of(why, all), "from A's time to B's")
   local of_time = why.time and { time_table(why), ledger_table(why, all), waits_table(why, all) } or {}
   return { title = title, sentence = why.sentence, notes = notes_of(why), result = why.result,
     blocks = lists.joined { bars and { bars } or {}, of_time, { cycles_table(why, all) },
-      { suspects_table(why, all) } },
-    plots = why.time and { { title = "from A's time to B's", svg = M.drawing(why, options) } } or nil }
+      { suspects_table(why, all) } } }
 end
 
 -- ---- JSON ----
