@@ -215,7 +215,7 @@ describe("a stored result", function()
       assert(os.remove(path))
       assert.equal(then_shown, instructions())
       -- A result without the code says so.
-      support.write(stored, (support.read(stored):gsub('"code":%b{},?', "")))
+      support.write(stored, (support.read(stored):gsub(',"code":%b{}', ""):gsub('"code":%b{},', "")))
       copy(wrong, path)
       local without = instructions()
       assert.matches("not the one that was sampled, and its code was not kept", (without:gsub("%s+", " ")))
