@@ -13,11 +13,11 @@
 --   pmclua why 'ls /usr/bin' 'ls -l /usr/bin'
 -- reading: the waterfall leads from A's time to B's, a bar a line; what is certain of a bar is solid
 --   (--format svg draws it). A line says MORE or LESS where its difference cannot be chance, for all lines
---   together. `share` is of the whole difference. What is not shown is one row, so that the table adds up. What comes with
---   more time on CPUs, on a machine that others use too, is not counted as a cause. Suspects are whatever
---   else was counted and differs: they come with the difference, and may be its cause, its effect or
---   neither. With a PMU a ledger of cycles has the difference by node of the vendor's tree. The sentence at
---   the end follows from the ledgers.
+--   together. `share` is of the whole difference. What is not shown is one row, so that the table adds up.
+--   What comes with more time on CPUs, on a machine that others use too, is not counted as a cause.
+--   Suspects are whatever else was counted and differs: they come with the difference, and may be its
+--   cause, its effect or neither. With a PMU a ledger of cycles has the difference by node of the vendor's
+--   tree. The sentence at the end follows from the ledgers.
 -- caveats: system calls are told apart with root's rights only; cycles by node need a PMU. Few
 --   pairs name nothing. Commands are split into words without a shell; --shell runs them with /bin/sh.
 
