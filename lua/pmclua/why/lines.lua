@@ -107,7 +107,8 @@ end
 ---@param paired boolean
 ---@return { functions: pmclua.WhyLine[], rest: pmclua.WhyLine[], times: table, in_linux: { a: number[], b: number[] } }
 function M.sampled(sides, paired)
-  local times = { a = linux.times(sides.a), b = linux.times(sides.b) }
+  local both = { sides.a, sides.b }
+  local times = { a = linux.times(sides.a, both), b = linux.times(sides.b, both) }
   if not (times.a and times.b) then times = {} end
   local found = { functions = functions(sides, times, paired), times = times }
   found.rest = unattributed(sides, times)

@@ -5,6 +5,9 @@
 -- that user space goes on at; samples in user space at that instruction are the call's, too: a tick that comes while
 -- Linux is entered or left is noticed there. So are those at an instruction that faults, which is executed again, where
 -- they do not outweigh the fault: in virtual machines the page's first use costs more there than in Linux.
+--
+-- Invariant: what samples that tell nothing go by is found from both sides together. Each side's own shares would be the
+-- same error in all its repetitions, which their spread does not show: equals would differ.
 
 local chains = require "pmclua.why.chains"
 local lists = require "pmclua.base.lists"
@@ -33,6 +36,10 @@ local function traced_places(side)
   return places
 end
 
+local function profiles_of(sides)
+  return lists.joined(lists.map(sides, function(side) return side.profiles or {} end))
+end
+
 local function shares(counts)
   local sum, found = 0, {}
   for _, count in pairs(counts) do sum = sum + count end
@@ -49,10 +56,10 @@ local function calls_at(places, address, name)
   return name and { [name] = 1 }
 end
 
--- Each entry of a side's profiles of a kind, with the key of its instruction.
-local function each_entry(side, kind, take)
-  for _, profile in ipairs(side.profiles) do
-    for _, entry in ipairs(profile.entries) do
+-- Each entry of a kind in some profiles, with the key of its instruction.
+local function each_entry(profiles, kind, take)
+  for _, profile in ipairs(profiles) do
+    for _, entry in ipairs(profile.entries or {}) do
       if entry.kind == kind then take(entry, key_of(entry.file or "", entry.build_id, entry.address)) end
     end
   end
@@ -62,9 +69,9 @@ local function add_to(counts, name, count) counts[name] = (counts[name] or 0) + 
 
 -- Kinds of the faults at an instruction, else of all: the frames of some samples, at the beginning and end of a fault,
 -- do not tell.
-local function fault_kinds(side)
+local function fault_kinds(profiles)
   local of_all, at = {}, {}
-  each_entry(side, "fault", function(entry, key)
+  each_entry(profiles, "fault", function(entry, key)
     at[key] = at[key] or {}
     if entry.name then
       add_to(of_all, entry.name, entry.samples)
@@ -82,10 +89,10 @@ end
 local OUTWEIGHS = 4             -- times the samples of the fault itself
 
 -- Instructions whose samples in user space belong to what Linux was entered for there: { key = "call" or "fault" }.
-local function owned(side)
+local function owned(profiles)
   local found, faults, own = {}, {}, {}
-  each_entry(side, "fault", function(entry, key) add_to(faults, key, entry.samples) end)
-  for _, profile in ipairs(side.profiles) do
+  each_entry(profiles, "fault", function(entry, key) add_to(faults, key, entry.samples) end)
+  for _, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
       for _, at in ipairs(line.kind ~= "kernel" and line.at or {}) do
         add_to(own, key_of(line.file, line.build_id, at.address), at.samples)
@@ -95,7 +102,7 @@ local function owned(side)
   for key, samples in pairs(faults) do
     if (own[key] or 0) <= OUTWEIGHS * samples then found[key] = "fault" end
   end
-  each_entry(side, "call", function(entry, key) found[key] = entry.file and "call" or nil end)
+  each_entry(profiles, "call", function(entry, key) found[key] = entry.file and "call" or nil end)
   return found
 end
 
@@ -127,13 +134,14 @@ end
 
 --- What Linux's samples come to on one side; nil: what it was entered for was not sampled.
 ---@param side pmclua.WhySide
+---@param sides pmclua.WhySide[] both
 ---@return pmclua.LinuxTimes?
-function M.times(side)
-  local profiles = side.profiles
+function M.times(side, sides)
+  local profiles, of_both = side.profiles, profiles_of(sides)
   if not (profiles and lists.all(profiles, function(profile) return profile.entries end)) then return nil end
   local times = { call = {}, fault = {}, interrupts = zeros(side.n), unknown = zeros(side.n), samples = {},
-    owned = owned(side) }
-  local places, kinds_of, add = traced_places(side), fault_kinds(side), adder(times, side.n)
+    owned = owned(of_both) }
+  local places, kinds_of, add = traced_places(side), fault_kinds(of_both), adder(times, side.n)
   local function take(i, what, parts, samples)
     local ns = side.sample_ns[i]
     if not parts then times.unknown[i] = times.unknown[i] + samples * ns end
