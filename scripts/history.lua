@@ -58,9 +58,6 @@ if opt.range and (not from or from == "") then usage(("--range takes A..B, not '
 if opt.range and not opt.build then usage "how is a commit built? (--build)" end
 if opt.every < 1 then usage "--every takes a number from 1 on" end
 
-local EXTENSIONS = { html = "html", json = "json", csv = "csv" }
-local format = opt.format or EXTENSIONS[(opt.output or ""):match "%.(%w+)$" or ""] or "table"
-
 local options = { margin = opt.margin, build = opt.build, paths = given(opt.paths),
   benchmark_paths = given(opt.benchmark_paths), build_timeout = opt.build_timeout, cache = opt.cache,
   timeout = opt.timeout, pin = opt.pin, quiet = opt.quiet }
@@ -82,7 +79,7 @@ end
 pmc.outputs { report = opt.output, store = opt.store }
 local ok, history = pcall(measured)
 if not ok then pmc.fail(history) end
-pmc.output(opt.output)(history:report { format = format })
+history:write(opt.output, { format = opt.format })
 if opt.refine then
   local refined, found = pcall(history.refine, history, options)
   if not refined then pmc.fail(found) end

@@ -1,11 +1,10 @@
 /*
- * call_chains.c: whom a command's first thread waits for, and what that one does meanwhile, from the records of threads in
- * the order of time.
+ * call_chains.c: whom a command's first thread waits for, and what that one does meanwhile, from the records of threads
+ * in the order of time.
  *
  * Each thread has an account of how it spent its time: at work, or waiting in a call for something outside. A wait that
  * another thread of the command ends is spent as that thread spent the same time, which is on its account already: so
- * waits are followed through any number of threads. What it
- * spent on none of these, it waited for a CPU.
+ * waits are followed through any number of threads. What it spent on none of these, it waited for a CPU.
  *
  * Invariant: a wait is booked once, to causes that add up to its length.
  */

@@ -16,10 +16,12 @@ local PLACES = {
     topdown    = { "pmclua.experiment.topdown", "measure" },
     regions    = { "pmclua.experiment.regions", "measure" },
     where      = { "pmclua.experiment.where", "where" },
+    script     = { "pmclua.cli.call", "call" },
+  },
+  commits = {
     bisect     = { "pmclua.commits.bisect", "bisect" },
     commits    = { "pmclua.commits.factor", "new" },
     history    = { "pmclua.commits.history", "history" },
-    script     = { "pmclua.cli.call", "call" },
   },
   workloads = {
     command    = { "pmclua.workload", "command" },

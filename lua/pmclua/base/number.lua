@@ -171,6 +171,15 @@ function M.value(value, unit)
   return M.count(value) .. " " .. unit
 end
 
+--- A difference: with its sign.
+---@param value number
+---@param unit? string as for value
+---@return string
+function M.signed(value, unit)
+  local sign = value == 0 and "" or value > 0 and "+" or "-"
+  return sign .. M.value(math.abs(value), unit)
+end
+
 -- `decimals` places, or as many more as tell low from high.
 local function pair(low, high, decimals)
   while decimals < 6 and math.abs(high - low) < 0.999 * 10 ^ -decimals do decimals = decimals + 1 end

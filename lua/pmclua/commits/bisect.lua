@@ -43,7 +43,7 @@ local TIME, COUNT = "duration_time", simulated.spec "instructions"
 ---@field builds integer that were made
 ---@field seconds number that it took, resumed ones too
 ---@field path? string of the file from which it can go on
-local Bisection = require("pmclua.public.class").new("measuring", "bisection",
+local Bisection = require("pmclua.public.class").new("commits", "bisection",
   "reason answer before after why place path margin levels error_of_why")
 
 local function misuse(form, ...) require("pmclua.explain").misuse(form:format(...), 4) end
@@ -77,9 +77,17 @@ local function step_of(commits, from, to, change)
   return step
 end
 
+local function is_exact(event) return event:find("^valgrind::") ~= nil end
+
+--- The smallest step that counts.
+---@param self pmclua.Bisection
+---@param event string
+---@return number share
+function M.margin(self, event) return self.margin or is_exact(event) and EXACT_MARGIN or MARGIN end
+
 -- Steps of an exact count among commits.
 local function count_steps(self, commits, event)
-  local result = exact.run { commits = #commits, margin = self.margin or EXACT_MARGIN, all = self.options.all,
+  local result = exact.run { commits = #commits, margin = M.margin(self, event), all = self.options.all,
     count = function(i) return self.measured:count(commits[i], event) end }
   if result.broken then end_does_not_build(self, commits[result.broken]) end
   local found = { before = result.before, after = result.after, steps = lists.map(result.steps, function(step)
@@ -94,9 +102,9 @@ end
 -- Steps of a time among commits: the largest; with --all those before and behind it, too.
 local function time_steps(self, commits, event)
   local measured = self.measured
-  local answer = search.run { commits = #commits, margin = 100 * (self.margin or MARGIN), costs =
-    measured.costs,
-    draws_layouts = self.builds:draws_layouts(), left = function() return measured:left() end,
+  local answer = search.run { commits = #commits, margin = 100 * M.margin(self, event),
+    costs = measured.costs, draws_layouts = self.builds:draws_layouts(),
+    left = function() return measured:left() end,
     measure = function(i, draws, runs) return measured:draws(commits[i], event, draws, runs) end }
   if answer.reason == "broken" and answer.kind == "none" then
     end_does_not_build(self, commits[answer.commit])
@@ -187,8 +195,6 @@ local function add_why(self)
 end
 
 -- ---- what is asked -------------------------------------------------------------------------------------
-
-local function is_exact(event) return event:find("^valgrind::") ~= nil end
 
 -- The events, in the order in which they are tried: counts first.
 local function events_of(options)
@@ -285,19 +291,14 @@ function M.bisect(options)
   local budget = number_of(units.seconds, options.budget, "bisect: budget") or BUDGET_S
   local commits = numbered(repo:between(options.good, options.bad))
   say_dirty(repo, options)
-  local made = builds.new(repo, { build = options.build, paths = options.paths,
-    benchmark_paths = options.benchmark_paths, newest = commits[#commits].hash,
-    build_timeout = number_of(units.seconds, options.build_timeout, "bisect: build_timeout"),
-    cache_bytes = number_of(units.bytes, options.cache, "bisect: cache") })
+  local made = builds.new(repo, commits, options)
   local self = setmetatable({ options = options, repository = repo, builds = made, margin = margin,
     steps = {}, commits = commits, event = "", seconds = 0 }, Bisection)
   local events = events_of(options)
   local journal = journal_of(self, about_of(options, commits, events, workload))
   self.measured = require("pmclua.commits.measured").new { workload = workload, builds = made,
-    journal = journal,
-    anchor = commits[1].hash, budget = budget, seed = options.seed or 1, timeout = options.timeout,
-    pin = options.pin,
-    quiet = options.quiet }
+    journal = journal, anchor = commits[1].hash, budget = budget, seed = options.seed or 1,
+    timeout = options.timeout, pin = options.pin, quiet = options.quiet }
   self.event, self.levels = events[1], levels_of(made, commits)
   if #self.levels < 2 then self.reason = "same" else run(self, self.levels, events) end
   self.seconds = budget - self.measured:left()

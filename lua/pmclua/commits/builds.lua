@@ -9,22 +9,17 @@ local output = require "pmclua.host.output"
 local paths = require "pmclua.host.paths"
 local problem = require "pmclua.base.problem"
 local tools = require "pmclua.host.tools"
+local units = require "pmclua.base.units"
 
 local M = {}
 
 local BUILD_S, CACHE_BYTES = 3600, 10 * 2 ^ 30
 
----@class pmclua.BuildOptions
----@field build string a command for /bin/sh; {seed} in it stands for the number of a layout
----@field paths? string[] what the build reads; default: everything
----@field benchmark_paths? string[] taken from `newest` in each commit
----@field newest? string hash
----@field build_timeout? number seconds
----@field cache_bytes? number
-
 ---@class pmclua.Builds
----@field root string
----@field seconds number of the longest build of this process
+---@field options table of building_options
+---@field newest string the hash of the last commit
+---@field root string the folder of the cache
+---@field made integer builds of this process
 local Builds = {}
 Builds.__index = Builds
 
@@ -39,18 +34,27 @@ local function compiler()
   return path and name .. " " .. (tools.read(path, { "--version" }):match "[^\n]*") or name
 end
 
---- The builds of a repository.
+local function number_of(read, value, what)
+  if value == nil then return nil end
+  local number, why = read(value)
+  return number or require("pmclua.explain").misuse(("%s: %s"):format(what, why), 4)
+end
+
+--- The builds of some commits.
 ---@param repository pmclua.Repository
----@param options pmclua.BuildOptions
+---@param commits pmclua.Commit[] benchmark_paths are taken from the last one
+---@param options table of building_options
 ---@return pmclua.Builds
-function M.new(repository, options)
+function M.new(repository, commits, options)
   local cache = paths.cache() or raise("ENOENT",
     "there is no folder for builds: neither XDG_CACHE_HOME nor HOME is set")
   local root = cache .. "/commits/" .. core.hash(repository.common):sub(1, 12)
   local is_there, code = paths.make(root)
   if not is_there then raise(code, "cannot make the folder of builds " .. root) end
-  return setmetatable({ repository = repository, options = options, root = root, compiler = compiler(),
-    seconds = 0, keys = {}, used = {}, made = 0 }, Builds)
+  return setmetatable({ repository = repository, options = options, newest = commits[#commits].hash,
+    limit_s = number_of(units.seconds, options.build_timeout, "build_timeout") or BUILD_S,
+    most_bytes = number_of(units.bytes, options.cache, "cache") or CACHE_BYTES,
+    root = root, compiler = compiler(), keys = {}, used = {}, made = 0 }, Builds)
 end
 
 --- Whether each layout is a build of its own.
@@ -61,7 +65,7 @@ function Builds:draws_layouts() return self.options.build:find("{seed}", 1, true
 local function inputs_of(self, hash)
   local repository, options = self.repository, self.options
   self.keys[hash] = self.keys[hash] or repository:inputs(hash, options.paths) .. "\n"
-    .. (options.benchmark_paths and repository:inputs(options.newest, options.benchmark_paths) or "")
+    .. (options.benchmark_paths and repository:inputs(self.newest, options.benchmark_paths) or "")
   return self.keys[hash]
 end
 
@@ -113,7 +117,7 @@ local function keep_within(self)
     end
   end
   table.sort(notes, function(a, b) return a.used < b.used end)
-  local most, removed = self.options.cache_bytes or CACHE_BYTES, 0
+  local most, removed = self.most_bytes, 0
   for _, note in ipairs(notes) do
     if sum > most and not self.used[note.folder] then
       remove(self, note.folder)
@@ -143,11 +147,9 @@ end
 
 -- Runs the build: "built" or "broken". Raises what is no property of the commit.
 local function build(self, folder, line, seed)
-  local limit, log = self.options.build_timeout or BUILD_S, folder .. ".log"
-  local start = core.now_ns()
+  local log = folder .. ".log"
   local _, trouble, status = tools.read("/bin/sh", { "-c", SHELL, folder, log, ("%d"):format(seed), line },
-    { seconds = limit })
-  self.seconds = math.max(self.seconds, (core.now_ns() - start) / 1e9)
+    { seconds = self.limit_s })
   if trouble and trouble:find "interrupted" then require("pmclua.host.running").check_interrupted() end
   if trouble then
     local why = trouble:gsub("^%S+ ", "")
@@ -164,7 +166,7 @@ local function prepare(self, hash, folder)
   local options = self.options
   self.repository:add_worktree(hash, folder)
   if options.benchmark_paths then
-    self.repository:must(lists.joined { { "checkout", "--quiet", options.newest, "--" },
+    self.repository:must(lists.joined { { "checkout", "--quiet", self.newest, "--" },
       options.benchmark_paths }, folder)
   end
 end
@@ -205,10 +207,5 @@ function Builds:folder(hash, seed)
   if is_new then keep_within(self) end
   return note.state == "built" and folder or nil, folder .. ".log"
 end
-
---- Whether a commit is built already, for sure or for good broken.
----@param hash string
----@return boolean
-function Builds:is_known(hash) return read_note((folder_of(self, hash, 0))) ~= nil end
 
 return M

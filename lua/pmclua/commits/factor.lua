@@ -5,7 +5,6 @@ local lists = require "pmclua.base.lists"
 local problem = require "pmclua.base.problem"
 local repository = require "pmclua.commits.repository"
 local text = require "pmclua.base.text"
-local units = require "pmclua.base.units"
 
 local M = {}
 
@@ -29,40 +28,43 @@ function M.open(options)
   local repo = repository.open(options.folder or ".")
   local commits = M.thinned(repo:between(options.from, options.to, options.first_parent == false),
     options.every)
-  local cache = options.cache and units.bytes(options.cache)
-  local limit = options.build_timeout and units.seconds(options.build_timeout)
-  return commits, builds.new(repo, { build = options.build, paths = options.paths,
-    benchmark_paths = options.benchmark_paths, newest = commits[#commits].hash, cache_bytes = cache,
-    build_timeout = limit })
+  return commits, builds.new(repo, commits, options)
 end
 
 --- Builds commits for a factor: { "commit", { names… }, folder = where a folder of each name is }. Those that do not
 --- build are left out, with a note.
 ---@param options table of commits_options
----@return table
-function M.new(options)
+---@return table factor
+---@return pmclua.Commit[] those that build
+function M.built(options)
   local commits, made = M.open(options)
   local output, lfs, core = require "pmclua.host.output", require "lfs", require "pmclua.core"
-  local names, broken, folders = {}, {}, {}
+  local built, broken, folders = {}, {}, {}
   for _, commit in ipairs(commits) do
-    local folder = made:folder(commit.hash)
-    table.insert(folder and names or broken, commit.name)
-    folders[commit.name] = folder
+    folders[commit.name] = made:folder(commit.hash)
+    table.insert(folders[commit.name] and built or broken, commit)
   end
+  local names = lists.column(built, "name")
   if #names == 0 then
     error(problem.problem { code = "EBUILD", operation = "build", message = "none of the commits builds" }, 0)
   end
-  if #broken > 0 then output.note("these commits do not build and are left out: %s", text.list(broken)) end
+  if #broken > 0 then
+    output.note("these commits do not build and are left out: %s", text.list(lists.column(broken, "name")))
+  end
   local place = ("%s/by-name-%s"):format(made.root, core.hash(
     table.concat(lists.joined { { options.build }, options.paths or {}, options.benchmark_paths or {} },
-    "\0"))
-    :sub(1, 12))
+      "\0")):sub(1, 12))
   require("pmclua.host.paths").make(place)
   for name, folder in pairs(folders) do
     os.remove(place .. "/" .. name)
     lfs.link(folder, place .. "/" .. name, true)
   end
-  return { "commit", names, folder = place }
+  return { "commit", names, folder = place }, built
 end
+
+--- The same factor alone, as an experiment takes it.
+---@param options table of commits_options
+---@return table
+function M.new(options) return (M.built(options)) end
 
 return M

@@ -30,7 +30,7 @@ local MARGIN = 0.01
 ---@class pmclua.History
 ---@field commits table[] name, and as far as git knows them hash, subject, author, date; in order
 ---@field series pmclua.HistorySeries[]
-local History = require("pmclua.public.class").new("measuring", "history", "repository")
+local History = require("pmclua.public.class").new("commits", "history")
 
 History.__tostring = function(self) return self:report() end
 
@@ -42,16 +42,19 @@ local function repository_of(folder)
   return ok and found or nil
 end
 
--- What git says of the names; in the order of its history where it knows all of them and `is_sorted` asks for it.
-local function described(names, repo, is_sorted)
+local function described(name, commit)
+  return { name = name, hash = commit.hash, subject = commit.subject, author = commit.author,
+    date = commit.date }
+end
+
+-- What git says of the names, in the order of its history where it knows all of them.
+local function known(names, repo)
   local list = lists.map(names, function(name)
-    local known, commit = pcall(function() return repo:commit(repo:resolve(name)) end)
-    if not known then return { name = name } end
-    return { name = name, hash = commit.hash, subject = commit.subject, author = commit.author,
-      date = commit.date }
+    local is_there, commit = pcall(function() return repo:commit(repo:resolve(name)) end)
+    return described(name, is_there and commit or {})
   end)
   local hashes = lists.column(list, "hash")
-  if not is_sorted or #hashes < #list then return list end
+  if #hashes < #list then return list end
   local place = {}
   for i, hash in ipairs(repo:order(hashes)) do place[hash] = i end
   table.sort(list, function(a, b) return place[a.hash] < place[b.hash] end)
@@ -113,8 +116,8 @@ local function finish(series, commits, margin)
   end
 end
 
-local function new(list, commits, repo, margin)
-  local self, by_name = setmetatable({ commits = commits, series = {}, repository = repo }, History), {}
+local function new(list, commits, margin)
+  local self, by_name = setmetatable({ commits = commits, series = {} }, History), {}
   for _, one in ipairs(list) do
     for cell in one.result:cells() do
       local name = one.commit or cell.levels[FACTOR]
@@ -142,19 +145,20 @@ local function of_files(options, margin)
     lists.append(names, has_factor and has_factor[2] or { name })
   end
   local repo = repository_of(options.folder)
-  return new(files, described(lists.unique(lists.map(names, tostring)), repo, true), repo, margin)
+  return new(files, known(lists.unique(lists.map(names, tostring)), repo), margin)
 end
 
 local function of_commits(options, margin)
-  local factor = require("pmclua.commits.factor").new(options)
+  local factor, commits = require("pmclua.commits.factor").built(options)
   local result = require("pmclua.experiment").declare { name = "history", workloads = { options.workload },
     factors = { factor }, events = options.events, repetitions = options.repetitions or 5, warmup = 1,
     timeout = options.timeout, pin = options.pin, seed = options.seed,
     simulate = options.simulate or nil }:run { store = options.store or false, resume = options.resume,
     quiet = options.quiet }
   if result.problem then error(result.problem, 0) end
-  local repo = repository_of(options.folder)
-  return new({ { result = result } }, described(factor[2], repo), repo, margin)
+  return new({ { result = result } }, lists.map(commits, function(commit)
+    return described(commit.name, commit)
+  end), margin)
 end
 
 --- Values by commit, of commits that are built and run now, or of stored results.

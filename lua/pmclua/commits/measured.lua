@@ -36,8 +36,7 @@ local FIRST_GUESS = { build = 10, link = 2, run = 0.1, pair = 2 }
 ---@return pmclua.MeasuredCommits
 function M.new(options)
   return setmetatable({ options = options, builds = options.builds, journal = options.journal,
-    broken = {}, drawn = {},
-    began = core.now_ns(), costs = lists.copy(FIRST_GUESS) }, Measured)
+    broken = {}, drawn = {}, began = core.now_ns(), costs = lists.copy(FIRST_GUESS) }, Measured)
 end
 
 --- Seconds of the budget that are left.
@@ -51,7 +50,7 @@ local function check_interrupt()
 end
 
 -- Files that the workload names and that this build wrote outside of its folder: builds would replace each other's.
-local function check_outside(self, workload, folder, since)
+local function check_outside(workload, folder, since)
   local words = workload.kind == "command" and lists.joined { { workload:program() or "" },
     workload.argv } or {}
   for _, word in ipairs(words) do
@@ -65,7 +64,6 @@ local function check_outside(self, workload, folder, since)
         hint = "name what the command runs by a path within the checkout" }, 0)
     end
   end
-  return self
 end
 
 --- The workload in a commit's folder, with a layout of its own; nil: it does not build.
@@ -82,7 +80,7 @@ function Measured:workload(hash, seed, name)
     return nil
   end
   local workload = workloads.within(self.options.workload, folder, name)
-  if self.builds.made > made then check_outside(self, workload, folder, since) end
+  if self.builds.made > made then check_outside(workload, folder, since) end
   return workload
 end
 
@@ -101,9 +99,7 @@ local function run(self, hash, declaration)
     self.broken[hash] = text.plain(tostring(result)):match "[^\n]*"
     return nil
   end
-  require("pmclua.host.running").see_end(result)
-  local ended = require "pmclua.result.ending"
-  if ended.of(result) == "interrupted" then error({ stop = "interrupted" }, 0) end
+  if result.status == "interrupted" then error({ stop = "interrupted" }, 0) end
   local why = result.problem
   if why and (why.code ~= "EWORKLOAD" or why.message:find("time limit", 1, true)) then error(why, 0) end
   if why then
@@ -150,8 +146,7 @@ function Measured:count(commit, event)
   local line = self.journal:take(("count %s %s"):format(event, commit.hash), function()
     local workload = self:workload(commit.hash, 0)
     local result = workload and run(self, commit.hash, { name = "bisect", workloads = { workload },
-    events = { event },
-      repetitions = 1, warmup = 0 })
+      events = { event }, repetitions = 1, warmup = 0 })
     if not result then return remember(self, { why = self.broken[commit.hash] }) end
     local value = values_of(result)[1][1]
     if not value then no_count(event, result) end
@@ -171,9 +166,8 @@ local function draw(self, commit, event, runs, seed)
   local own = anchor and self:workload(commit.hash, seed, "commit")
   if self.builds.made > made then self.costs.build = (core.now_ns() - build_start) / 1e9 end
   local start = core.now_ns()
-  local result = own and run(self, commit.hash, { name = "bisect", workloads = { anchor, own }, events =
-    { event },
-    repetitions = runs, warmup = 1, baseline = "anchor" })
+  local result = own and run(self, commit.hash, { name = "bisect", workloads = { anchor, own },
+    events = { event }, repetitions = runs, warmup = 1, baseline = "anchor" })
   if not result then
     return remember(self, { why = self.broken[commit.hash] or self.broken[self.options.anchor] })
   end

@@ -5,6 +5,7 @@
 -- a ramp. The likelihood depends only on the gap between measured commits in which a step lies. Numbers in, numbers
 -- out: no clock, no file, no dice.
 
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 
 local exp, log, max, min, sqrt = math.exp, math.log, math.max, math.min, math.sqrt
@@ -29,24 +30,18 @@ local LEAST_SD = 1e-4                   -- percent: runs of exactly equal values
 
 ---@class pmclua.Posterior
 ---@field gaps pmclua.CommitGap[]
----@field none number
----@field ramp number
----@field two number
+---@field ramp number the probability that they grow gradually
 ---@field step number the largest step, percent
 ---@field sd number of a run
 ---@field layout_sd number of a layout
 
 -- ---- draws ---------------------------------------------------------------------------------------------
 
---- The spread of runs by neighbours, which drift hardly changes; a normal distribution's |difference| has its median
---- at 0.954 deviations.
+--- The spread of runs by neighbours, which drift hardly changes.
+---@param draws pmclua.Draw[]
+---@return number percent
 function M.spread_of_runs(draws)
-  local list = {}
-  for _, draw in ipairs(draws) do
-    for i = 2, #draw.values do list[#list + 1] = math.abs(draw.values[i] - draw.values[i - 1]) end
-  end
-  if #list == 0 then return LEAST_SD end
-  return max(LEAST_SD, order.median_of(order.sorted(list)) / 0.954)
+  return max(LEAST_SD, order.spread_of_neighbours(lists.column(draws, "values")) or 0)
 end
 
 local function reduced(draw, sd)
@@ -224,7 +219,7 @@ function M.of(draws, commits, best)
   for i = 1, #places - 1 do
     gaps[i] = { from = places[i], to = places[i + 1], q = stepped > 0 and q[i] / stepped or 0 }
   end
-  return { gaps = gaps, none = p.none / total, ramp = (p.ramp or 0) / total, two = (p.two or 0) / total,
+  return { gaps = gaps, ramp = (p.ramp or 0) / total,
     step = stepped > 0 and step / stepped or 0, sd = sqrt(all.variance), spread = all.sd,
     layout_sd = sqrt(ratio / total * all.variance) }
 end

@@ -13,6 +13,7 @@ local M = {}
 ---@class pmclua.Commit
 ---@field hash string
 ---@field name string short, as git abbreviates it
+---@field tree string
 ---@field parents string[]
 ---@field author string
 ---@field date string ISO 8601
@@ -21,6 +22,7 @@ local M = {}
 ---@class pmclua.Repository
 ---@field top string the checkout's folder
 ---@field common string the folder that all worktrees share
+---@field trees table<string, string> by commit, as far as they are known
 local Repository = {}
 Repository.__index = Repository
 
@@ -73,7 +75,7 @@ function M.open(folder)
     raise("EGIT", "there is no git repository here: " .. text.plain(why), "run it in a checkout")
   end
   local common = git(folder, { "rev-parse", "--path-format=absolute", "--git-common-dir" })
-  return setmetatable({ top = top, common = common or top .. "/.git" }, Repository)
+  return setmetatable({ top = top, common = common or top .. "/.git", trees = {} }, Repository)
 end
 
 --- The full hash of a revision. Raises where there is none.
@@ -88,23 +90,25 @@ end
 
 function Repository:is_shallow() return self:git { "rev-parse", "--is-shallow-repository" } == "true" end
 
-local FORM = "--format=%H%x1f%h%x1f%P%x1f%an%x1f%aI%x1f%s"
+local FORM = "--format=%H%x1f%h%x1f%T%x1f%P%x1f%an%x1f%aI%x1f%s"
 
 local function commit_of(line)
-  local hash, name, parents, author, date, subject = line:match(("([^\31]*)\31"):rep(5) .. "(.*)")
-  return { hash = hash, name = name, parents = lists.collect(parents:gmatch "%x+"), author = author,
-    date = date,
-    subject = subject }
+  local hash, name, tree, parents, author, date, subject = line:match(("([^\31]*)\31"):rep(6) .. "(.*)")
+  return { hash = hash, name = name, tree = tree, parents = lists.collect(parents:gmatch "%x+"),
+    author = author, date = date, subject = subject }
 end
 
-local function commits_of(said)
-  return lists.map(lists.where(text.lines(said), function(line) return line ~= "" end), commit_of)
+-- The commits of git's lines, whose trees are known from then on: asking for each takes a process.
+local function commits_of(self, said)
+  local list = lists.map(lists.where(text.lines(said), function(line) return line ~= "" end), commit_of)
+  for _, commit in ipairs(list) do self.trees[commit.hash] = commit.tree end
+  return list
 end
 
 --- One commit.
 ---@param hash string
 ---@return pmclua.Commit
-function Repository:commit(hash) return commits_of(self:must { "log", "-1", FORM, hash })[1] end
+function Repository:commit(hash) return commits_of(self, self:must { "log", "-1", FORM, hash })[1] end
 
 --- Commits from `good` to `bad`, both among them, in order, by first parents. Raises where `good` does not come before.
 ---@param good string
@@ -126,7 +130,7 @@ function Repository:between(good, bad, every_parent)
   end
   local words = { "log", "--reverse", "--topo-order", FORM, from .. ".." .. to }
   if not every_parent then table.insert(words, 3, "--first-parent") end
-  return lists.joined { { self:commit(from) }, commits_of(self:must(words)) }
+  return lists.joined { { self:commit(from) }, commits_of(self, self:must(words)) }
 end
 
 --- Commits in the order of history, with all others before the last of them.
@@ -142,7 +146,10 @@ end
 ---@param paths? string[] from the top
 ---@return string
 function Repository:inputs(hash, paths)
-  if not paths or #paths == 0 then return self:must { "rev-parse", hash .. "^{tree}" } end
+  if not paths or #paths == 0 then
+    self.trees[hash] = self.trees[hash] or self:must { "rev-parse", hash .. "^{tree}" }
+    return self.trees[hash]
+  end
   return self:must(lists.joined { { "ls-tree", "--full-tree", hash, "--" }, paths })
 end
 

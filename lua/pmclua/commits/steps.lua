@@ -18,11 +18,9 @@ local LEAST_POINTS = 2
 -- The deviation of points about their level: as their runs have it, and at least that of most neighbours: builds of
 -- commits that change nothing differ by their layouts.
 local function deviation(values, errors)
-  local differences, variance = {}, 0
-  for i = 2, #values do differences[#differences + 1] = math.abs(values[i] - values[i - 1]) end
+  local variance = 0
   for _, error in ipairs(errors) do variance = variance + error ^ 2 / #errors end
-  local neighbours = order.median_of(order.sorted(differences)) / 0.954
-  return math.max(math.sqrt(variance), neighbours, 1e-6)
+  return math.max(math.sqrt(variance), order.spread_of_neighbours { values }, 1e-6)
 end
 
 -- Prefix sums give the squares about the mean of any stretch at once.

@@ -244,7 +244,12 @@ end
 
 -- ---- the whole ----
 
-local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
+--- Whether a row's difference is told from chance.
+---@param row pmclua.LedgerRow
+---@return boolean
+function M.is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
+
+local is_named = M.is_named
 
 -- What a row explains: of the difference, or of the one side's total.
 local function weight(row) return math.abs(row.difference or row.a) end

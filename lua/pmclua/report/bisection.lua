@@ -21,7 +21,7 @@ local IS_TIME = { duration_time = true, ["task-clock"] = true, user_time = true,
 -- "slower", "faster"; of what is no time "with more cache-misses".
 local function direction(event, change)
   if IS_TIME[event] then return change.mean > 0 and "slower" or "faster" end
-  return ("%s"):format(change.mean > 0 and "with more" or "with fewer")
+  return change.mean > 0 and "with more" or "with fewer"
 end
 
 local function of_event(event) return IS_TIME[event] and "" or " " .. event end
@@ -82,7 +82,8 @@ end
 
 -- Why no step was found, in one sentence.
 local function none(self)
-  local answer, margin = self.answer or {}, 100 * (self.margin or (self.before and 0.001 or 0.01))
+  local answer = self.answer or {}
+  local margin = 100 * require("pmclua.commits.bisect").margin(self, self.event)
   local ends = answer.ends
   local reasons = {
     same = "no commit between changes what the build reads (--paths)",

@@ -1,8 +1,8 @@
 --- history.lua: values by commit: a table and a chart for each workload and event; facts and records.
 
-local escape = require("pmclua.report.markup").xml
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
+local svg = require "pmclua.report.svg"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -19,9 +19,8 @@ end
 -- ---- tables --------------------------------------------------------------------------------------------
 
 local COLUMNS = { { name = "commit" }, { name = "value", align = "right" },
-  { name = "interval", align = "right", drop = 3 }, { name = "difference", align = "right" }, { name =
-  "note" },
-  { name = "subject", drop = 1 } }
+  { name = "interval", align = "right", drop = 3 }, { name = "difference", align = "right" },
+  { name = "note" }, { name = "subject", drop = 1 } }
 
 local function row_of(point, commit, unit)
   return { point.commit, number.value(point.value, unit),
@@ -40,18 +39,6 @@ end
 
 local WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 220, 84, 12, 14, 26
 local MOST_DOTS = 120                   -- of more points the line alone is drawn
-
--- The colours of the page (style.lua), which an image cannot see.
-local STYLE = [[
-text { fill: #5a6370; font: 12px system-ui, sans-serif; }
-.line { fill: none; stroke: #0072b2; stroke-width: 1.5; }
-.band, .dot { fill: #0072b2; } .band { opacity: .18; } .axis { stroke: #d8dee4; }
-.mark { stroke-dasharray: 4 3; } line.more { stroke: #b34700; } text.more { fill: #b34700; }
-line.less { stroke: #0072b2; } text.less { fill: #0072b2; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #9aa4b0; } .line, line.less { stroke: #56b4e9; } .band, .dot, text.less { fill: #56b4e9; }
-  .axis { stroke: #333a42; } line.more { stroke: #e69f00; } text.more { fill: #e69f00; }
-}]]
 
 -- Where points lie, with 5 % of room above and below.
 local function scales(points)
@@ -73,18 +60,15 @@ local function places_of(points, x, y, field)
   return list
 end
 
-local LINE = '<line class="%s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>'
-local TEXT = '<text class="%s" text-anchor="%s" x="%.1f" y="%.1f">%s</text>'
-
 -- Labels of steps in three rows, so that close ones can be read.
 local function marks_of(points, x)
   local marks = {}
   for i, point in ipairs(points) do
     if point.step then
-      local class, is_right = point.step > 0 and "more" or "less", x(i) > WIDTH - 160
-      marks[#marks + 1] = LINE:format(class .. " mark", x(i), x(i), TOP, HEIGHT - BOTTOM)
-        .. TEXT:format(class, is_right and "end" or "start", x(i) + (is_right and -4 or 4),
-          TOP + 10 + 14 * (#marks % 3), escape(("%s %+.1f %%"):format(point.commit, point.step)))
+      local class, is_right = point.step > 0 and "more" or "fewer", x(i) > WIDTH - 160
+      marks[#marks + 1] = svg.line(class .. " mark", x(i), x(i), TOP, HEIGHT - BOTTOM)
+        .. svg.text(class, is_right and "end" or "start", x(i) + (is_right and -4 or 4),
+          TOP + 10 + 14 * (#marks % 3), ("%s %+.1f %%"):format(point.commit, point.step))
     end
   end
   return table.concat(marks)
@@ -94,17 +78,16 @@ local function axes_of(series, y, low, high)
   local parts = {}
   for i = 0, 2 do
     local value = low + (high - low) * i / 2
-    parts[#parts + 1] = LINE:format("axis", LEFT, WIDTH - RIGHT, y(value), y(value))
-      .. TEXT:format("value", "end", LEFT - 6, y(value) + 4, escape(number.value(value, series.unit)))
+    parts[#parts + 1] = svg.line("axis", LEFT, WIDTH - RIGHT, y(value), y(value))
+      .. svg.text("", "end", LEFT - 6, y(value) + 4, number.value(value, series.unit))
   end
   local points = series.points
-  parts[#parts + 1] = TEXT:format("name", "start", LEFT, HEIGHT - 8, escape(points[1].commit))
-    .. TEXT:format("name", "end", WIDTH - RIGHT, HEIGHT - 8, escape(points[#points].commit))
+  parts[#parts + 1] = svg.text("", "start", LEFT, HEIGHT - 8, points[1].commit)
+    .. svg.text("", "end", WIDTH - RIGHT, HEIGHT - 8, points[#points].commit)
   return table.concat(parts)
 end
 
-local SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"><style>%s</style>%s'
-  .. '<polygon class="band" points="%s"/><polyline class="line" points="%s"/>%s%s</svg>'
+local BAND = '<polygon class="band" points="%s"/><polyline points="%s"/>'
 
 local function chart(series)
   local points = series.points
@@ -115,8 +98,9 @@ local function chart(series)
   local dots = lists.map(#points <= MOST_DOTS and values or {}, function(place)
     return ('<circle class="dot" r="2.2" cx="%s" cy="%s"/>'):format(place:match "^(.-),(.*)$")
   end)
-  return SVG:format(WIDTH, HEIGHT, STYLE, axes_of(series, y, low, high), table.concat(band, " "),
-    table.concat(values, " "), table.concat(dots), marks_of(points, x))
+  return svg.drawing(WIDTH, HEIGHT, axes_of(series, y, low, high)
+    .. BAND:format(table.concat(band, " "), table.concat(values, " ")) .. table.concat(dots)
+    .. marks_of(points, x))
 end
 
 -- ---- forms ---------------------------------------------------------------------------------------------
@@ -137,8 +121,7 @@ function M.blocks(history)
 end
 
 local ORDER = { "format", "commits", "series", "workload", "event", "unit", "points", "commit", "value",
-"low",
-  "high", "n", "ratio", "step", "name", "hash", "subject", "author", "date" }
+  "low", "high", "n", "ratio", "step", "name", "hash", "subject", "author", "date" }
 
 --- The facts of a history.
 ---@param history pmclua.History
@@ -153,8 +136,7 @@ end
 function M.records(history)
   local commits = lists.by(history.commits, "name")
   local columns = { "commit", "hash", "date", "workload", "event", "unit", "value", "low", "high", "n",
-  "ratio",
-    "step" }
+    "ratio", "step" }
   return { columns = columns, each = function(lines)
     for _, series in ipairs(history.series) do
       for _, point in ipairs(series.points) do

@@ -30,10 +30,15 @@ function Result:how() return require("pmclua.report.provenance").render(self.hea
 
 function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
-function Gate:write(path, format)
-  format = format or path and require("pmclua.report").format_of(path, "gate")
-  require("pmclua.host.output").write(self:report { format = format }, path)
+-- Writes a report of a kind to a file, whose ending says the format where nobody does.
+local function write(self, kind, path, options)
+  local format = options.format or path and require("pmclua.report").format_of(path, kind)
+  local shown = setmetatable({ format = format }, { __index = options })
+  require("pmclua.host.output").write(require("pmclua.report").render(self, shown, kind), path)
 end
+
+function Gate:write(path, format) write(self, "gate", path, { format = format }) end
+function History:write(path, options) write(self, "history", path, options or {}) end
 
 function RegionResult:calls_csv() return self:report { format = "csv" } end
 

@@ -2,9 +2,10 @@
 --
 -- Invariant: each bar begins where the one before it ends, so the last one ends at B's total.
 
-local escape = require("pmclua.report.markup").xml
+local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
+local svg = require "pmclua.report.svg"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -24,18 +25,11 @@ local M = {}
 ---@field last number where it ends
 ---@field unit string
 
-local function signed(value, unit)
-  local sign = value == 0 and "" or value > 0 and "+" or "-"
-  return sign .. number.value(math.abs(value), unit)
-end
-
 local function total(label, value, unit)
   return { label = label, from = 0, to = value, shown = number.value(value, unit), kind = "total" }
 end
 
-local function kind_of(row)
-  return (row.verdict == "more" or row.verdict == "fewer") and row.verdict or "unsure"
-end
+local function kind_of(row) return ledger.is_named(row) and row.verdict or "unsure" end
 
 local CUT = 0.5                 -- bars that all lie above this share of the longest have an axis of their own
 local ROOM = 0.08               -- of the axis, before the first of them
@@ -63,7 +57,7 @@ function M.of(found, rows, a, b)
   for _, row in ipairs(rows) do
     bars[#bars + 1] = { label = row.label, from = at, to = at + row.difference,
       low = row.low and at + row.low, high = row.high and at + row.high,
-      shown = signed(row.difference, found.unit), kind = kind_of(row) }
+      shown = number.signed(row.difference, found.unit), kind = kind_of(row) }
     at = at + row.difference
   end
   bars[#bars + 1] = total(b, found.total.b, found.unit)
@@ -82,40 +76,29 @@ end
 local WIDTH, LEFT, RIGHT, TOP, STEP, HALF = 960, 300, 110, 10, 26, 8
 local LABEL = 40                -- characters that a label has room for
 
--- The colours of the page (style.lua), which an image cannot see.
-local STYLE = [[
-text { fill: #1f2328; font: 13px system-ui, sans-serif; }
-.total { fill: #8b949e; } .more { fill: #d55e00; } .fewer { fill: #0072b2; } .unsure { fill: #c8ccd1; }
-line { stroke: #57606a; } .join { stroke: #c8ccd1; stroke-dasharray: 3 3; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; } .total { fill: #6e7681; } .more { fill: #e69f00; } .fewer { fill: #56b4e9; }
-  .unsure { fill: #444c56; } line { stroke: #9aa4b0; } .join { stroke: #444c56; }
-}]]
-
-local RECT = '<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d"/>'
-local LINE = '<line%s x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>'
-local TEXT = '<text text-anchor="%s" x="%.1f" y="%.1f">%s</text>'
-
 local function bar_parts(self, bar, number_of, last)
   local function x(value)
     return LEFT + (WIDTH - LEFT - RIGHT) * (value - self.first) / (self.last - self.first)
   end
   local y = TOP + STEP * (number_of - 0.5)
   local from, to = x(math.max(self.first, math.min(bar.from, bar.to))), x(math.max(bar.from, bar.to))
-  local parts = { TEXT:format("end", LEFT - 8, y + 4, escape(text.cut_middle(text.safe(bar.label), LABEL))),
-    RECT:format(bar.kind, from, y - HALF, math.max(1, to - from), 2 * HALF) }
+  local parts = { svg.text("", "end", LEFT - 8, y + 4, text.cut_middle(text.safe(bar.label), LABEL)),
+    svg.rect(bar.kind, from, y - HALF, math.max(1, to - from), 2 * HALF) }
   if bar.low then
-    parts[#parts + 1] = LINE:format("", x(bar.low), x(bar.high), y, y)
+    parts[#parts + 1] = svg.line("", x(bar.low), x(bar.high), y, y)
     for _, edge in ipairs { bar.low, bar.high } do
-      parts[#parts + 1] = LINE:format("", x(edge), x(edge), y - 4, y + 4)
+      parts[#parts + 1] = svg.line("", x(edge), x(edge), y - 4, y + 4)
     end
   end
-  if number_of < last then
-    parts[#parts + 1] = LINE:format(' class="join"', x(bar.to), x(bar.to), y, y + STEP)
-  end
-  parts[#parts + 1] = TEXT:format("start", math.max(to, bar.high and x(bar.high) or 0) + 8, y + 4,
-    escape(bar.shown))
+  if number_of < last then parts[#parts + 1] = svg.line("join", x(bar.to), x(bar.to), y, y + STEP) end
+  local behind = math.max(to, bar.high and x(bar.high) or 0) + 8
+  parts[#parts + 1] = svg.text("", "start", behind, y + 4, bar.shown)
   return table.concat(parts)
+end
+
+-- Where bars begin, if not at 0; nil: they do.
+local function axis_note(self)
+  return self.first > 0 and "bars begin at " .. number.value(self.first, self.unit) or nil
 end
 
 --- The bars as an SVG image.
@@ -124,13 +107,12 @@ end
 function M.svg(self)
   local parts = {}
   for i, bar in ipairs(self.bars) do parts[i] = bar_parts(self, bar, i, #self.bars) end
-  local height = 2 * TOP + STEP * #self.bars + (self.first > 0 and STEP or 0)
-  if self.first > 0 then
-    parts[#parts + 1] = TEXT:format("start", LEFT, height - TOP,
-      escape("bars begin at " .. number.value(self.first, self.unit)))
+  local note, height = axis_note(self), 2 * TOP + STEP * #self.bars
+  if note then
+    height = height + STEP
+    parts[#parts + 1] = svg.text("", "start", LEFT, height - TOP, note)
   end
-  return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"><style>%s</style>%s</svg>\n'):format(
-    WIDTH, height, STYLE, table.concat(parts))
+  return svg.drawing(WIDTH, height, table.concat(parts))
 end
 
 -- ---- a table -------------------------------------------------------------------------------------------
@@ -159,13 +141,12 @@ end
 ---@param title string
 ---@return table
 function M.block(self, title)
-  local notes = {}
-  if self.first > 0 then notes[1] = "bars begin at " .. number.value(self.first, self.unit) end
   local columns = { { name = "line" }, { name = "time", align = "right" }, { name = "" } }
   local rows = lists.map(self.bars, function(bar)
     return { text.safe(bar.label), bar.shown, drawn(self, bar), tones = { [3] = TONES[bar.kind] } }
   end)
-  return { title = { title }, columns = columns, rows = rows, notes = notes, drawing = M.svg(self) }
+  return { title = { title }, columns = columns, rows = rows, notes = { axis_note(self) },
+    drawing = M.svg(self) }
 end
 
 return M

@@ -12,16 +12,9 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local function is_named(row) return row.verdict == "more" or row.verdict == "fewer" end
-
 -- ---- tables ----
 
 local TONES = { more = "bad", fewer = "good" }
-
-local function signed(value, unit)
-  local shown = number.value(math.abs(value), unit)
-  return value == 0 and shown or (value > 0 and "+" or "-") .. shown
-end
 
 local function interval(row, unit)
   if not row.low then return "–" end
@@ -29,13 +22,13 @@ local function interval(row, unit)
 end
 
 local function verdict_of(row)
-  if is_named(row) then return words.line_verdict(row, "ns"):upper() end
+  if ledger.is_named(row) then return words.line_verdict(row, "ns"):upper() end
   return (row.verdict == "same" or row.verdict == "skewed") and row.verdict or ""
 end
 
 local function row_of(row, unit)
   return { text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
-    signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
+    number.signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
     verdict_of(row),
     tones = { [7] = TONES[row.verdict] }, tone = row.rest and "dim" or nil }
 end
@@ -60,7 +53,7 @@ end
 
 -- Lines that are told: those that differ by more than a trifle, and parts that no line has.
 local function is_shown(row)
-  return not row.trifle and (is_named(row) or row.verdict == "skewed" or row.rest)
+  return not row.trifle and (ledger.is_named(row) or row.verdict == "skewed" or row.rest)
 end
 
 -- A ledger's rows that are shown, without the total: those that are not are one, so that all add up.

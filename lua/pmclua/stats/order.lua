@@ -215,4 +215,16 @@ function M.outliers(values, mad, median)
   return flagged
 end
 
+--- The standard deviation of values about a level that may drift, by neighbours' differences: the median of a normal
+--- distribution's |difference| is 0.954 deviations.
+---@param series number[][] each in the order of time
+---@return number? nil: there are no neighbours
+function M.spread_of_neighbours(series)
+  local list = {}
+  for _, values in ipairs(series) do
+    for i = 2, #values do list[#list + 1] = math.abs(values[i] - values[i - 1]) end
+  end
+  return #list > 0 and M.median_of(M.sorted(list)) / 0.954 or nil
+end
+
 return M

@@ -28,8 +28,11 @@ local function label_of(calls, chain)
   return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what_of(calls, chain))
 end
 
--- What a ns of a traced repetition's wait is worth where nothing is traced.
-local function scale_of(side, i)
+--- What a ns that the first thread is off CPU in a traced repetition is worth where nothing is traced.
+---@param side pmclua.WhySide
+---@param i integer the repetition
+---@return number
+function M.scale_of(side, i)
   local off = 0
   for _, row in ipairs(side.calls[i].rows) do off = off + (row.is_first and row.blocked_ns or 0) end
   return off > 0 and side.off_cpu_time[i] / off or 0
@@ -45,7 +48,7 @@ local function add(lines, sides, key, i, chain)
     end
     lines[label], lines[#lines + 1] = line, line
   end
-  line[key][i] = line[key][i] + chain.ns * scale_of(sides[key], i)
+  line[key][i] = line[key][i] + chain.ns * M.scale_of(sides[key], i)
 end
 
 --- What the first thread waited for, as lines that say of its time off CPU what others did in it; nil: for nobody.
@@ -79,7 +82,7 @@ function M.worked(side)
       if chain.what ~= "call" then
         local list = found[chain.name] or {}
         found[chain.name] = list
-        list[i] = (list[i] or 0) + chain.ns * scale_of(side, i)
+        list[i] = (list[i] or 0) + chain.ns * M.scale_of(side, i)
       end
     end
   end

@@ -211,12 +211,11 @@ local function traced(side, with_others)
     found[field][name][i] = found[field][name][i] + value
   end
   for i, calls in ipairs(side.calls or {}) do
-    local off = 0
-    for _, row in ipairs(calls.rows) do off = off + (row.is_first and row.blocked_ns or 0) end
+    local scale = chains.scale_of(side, i)
     for _, row in ipairs(calls.rows) do
       if row.is_first or with_others then add("count", row.name, i, row.count) end
       if row.is_first and row.blocked_ns > 0 then
-        add("blocked", row.name, i, side.off_cpu_time[i] * row.blocked_ns / off)
+        add("blocked", row.name, i, row.blocked_ns * scale)
       end
     end
   end

@@ -125,7 +125,7 @@ function M.listed(values, indices)
   return lists.map(indices, function(index) return values[index] or 0 end)
 end
 
-local REQUIRED = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time", "calls", "profiles" }
+local REQUIRED = lists.joined { TIMES, { "calls", "profiles" } }
 
 -- Repetitions of a side that have all that some side has any of.
 local function needed(found, other)
