@@ -1,6 +1,6 @@
 --- output.lua: what a run of specs prints: a line for each file with its time and its CPU time, every failure, every
 -- test that took long, every skip with its reason, and last `[label] passed N, failed N, skipped N`, which
--- tests/run.lua adds up.
+-- tests/run.lua adds up. It also reads the lines of files, and tries those again that failed.
 
 local busted = require "busted"
 local base = require "busted.outputHandlers.base"
@@ -72,7 +72,7 @@ end
 return function(options)
   local handler = base()
   local printed = { failures = 0, errors = 0, pendings = 0 }
-  local passed_before, file_start_ns, file_start_cpu_s = 0, nil, nil
+  local passed_before, failed_before, file_start_ns, file_start_cpu_s = 0, 0, nil, nil
   local test_start_cpu_s
 
   local function print_new()
@@ -91,10 +91,12 @@ return function(options)
 
   local function file_end(file)
     print_new()
-    local passed = handler.successesCount - passed_before
-    io.write(("%-26s %4d passed %6.1f s, %.1f s of CPU\n"):format(file.name:match "[^/]*$", passed,
-      (core.now_ns() - file_start_ns) / 1e9, cpu_s() - file_start_cpu_s))
-    passed_before = handler.successesCount
+    local all_failed = handler.failuresCount + handler.errorsCount
+    local passed, failed = handler.successesCount - passed_before, all_failed - failed_before
+    io.write(("%-26s %4d passed%s %6.1f s, %.1f s of CPU\n"):format(file.name:match "[^/]*$", passed,
+      failed > 0 and (", %d failed"):format(failed) or "", (core.now_ns() - file_start_ns) / 1e9,
+      cpu_s() - file_start_cpu_s))
+    passed_before, failed_before = handler.successesCount, all_failed
     handler.successes = {}
     forget(file)
     io.flush()
