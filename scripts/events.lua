@@ -30,7 +30,7 @@ local pmc = require "pmclua"
 if jit.opt then jit.opt.start "hotexit=100" end
 
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
-  "metric" }
+  "metric", "group" }
 
 local opt = pmc.options {
   { "source", choices = SOURCES, value = "S", help = "only events from this source" },
@@ -241,18 +241,26 @@ local function metric_line(metric, variants)
     "threshold", metric.threshold and metric.threshold.text, "parent", metric.parent, "table", metric.table))
 end
 
--- What is asked for may be a metric, a group of them, or both.
-local function explain_metrics(spec)
-  local names, first = {}, pmc.metrics.find(spec)
-  if first then names[1] = spec end
+-- What is asked for may be a group of a file; or a vendor's metric, a group of them, or both.
+local function metrics_of(spec)
+  local of_file, wrong = pmc.metrics.of_group(spec)
+  if wrong then pmc.fail(wrong) end
+  if of_file then return of_file end
+  local first, why = pmc.metrics.find(spec)
+  if why then pmc.fail(why) end
+  local found = { first }
   for _, name in ipairs(not (first and not first.table) and pmc.metrics.group(spec) or {}) do
-    if not first or name ~= first.name then names[#names + 1] = name end
+    if not first or name ~= first.name then found[#found + 1] = pmc.metrics.find(name) end
   end
-  for _, name in ipairs(names) do
-    local metric = pmc.metrics.find(name)
+  return found
+end
+
+local function explain_metrics(spec)
+  local found = metrics_of(spec)
+  for _, metric in ipairs(found) do
     if as_json then print(metric_line(metric, metric.variants)) else print_metric(metric, metric.variants) end
   end
-  return #names > 0
+  return #found > 0
 end
 
 local function explain(spec)
@@ -271,7 +279,8 @@ end
 local HEADINGS = {
   hardware = "generic hardware events", software = "events of Linux", cache = "generic cache events",
   tool = "of every record", valgrind = "events that Valgrind simulates",
-  metric = "metrics (--metrics tells more)", tracepoint = "tracepoints",
+  metric = "metrics (--metrics tells more)", group = "groups of metrics (--explain NAME tells more)",
+  tracepoint = "tracepoints",
   pmu = "of the PMU %s", vendor = "that tables name for the PMU %s", pfm = "of libpfm4's PMU %s",
 }
 
@@ -330,6 +339,20 @@ local function has_words(metric)
   return true
 end
 
+local function entry_of(source, found)
+  return { spec = found.name, name = found.name, source = source, present = true,
+    description = found.meaning or "" }
+end
+
+-- Groups of files as entries of a list: which metrics they have, --explain says.
+local function group_entries()
+  local entries = {}
+  for _, group in ipairs(pmc.metrics.group_list()) do
+    if has_words(group) then entries[#entries + 1] = entry_of("group", group) end
+  end
+  return entries
+end
+
 local function nothing_found()
   local words = table.concat(opt.word, " ")
   local near = pmc.events.nearest(words)
@@ -356,9 +379,9 @@ end
 local function metric_entries()
   local entries = {}
   for _, found in ipairs(found_metrics()) do
-    if not opt.available or chosen_variant(pmc.metrics.find(found.name)) then
-      entries[#entries + 1] = { spec = found.name, name = found.name, source = "metric", present = true,
-        description = found.meaning or "" }
+    local metric = opt.available and pmc.metrics.find(found.name)
+    if not opt.available or metric and chosen_variant(metric) then
+      entries[#entries + 1] = entry_of("metric", found)
     end
   end
   return entries
@@ -366,13 +389,14 @@ end
 
 local function list()
   local entries = {}
-  if opt.source ~= "metric" then
+  if opt.source ~= "metric" and opt.source ~= "group" then
     local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
     entries = pmc.events.find(table.concat(opt.word, " "), filter)
     for _, said in ipairs(pmc.events.silences(filter)) do pmc.say(said) end
   end
-  if not opt.pmu and (not opt.source or opt.source == "metric") then
-    for _, entry in ipairs(metric_entries()) do entries[#entries + 1] = entry end
+  for _, kind in ipairs { { "metric", metric_entries }, { "group", group_entries } } do
+    local is_wanted = not opt.pmu and (not opt.source or opt.source == kind[1])
+    for _, entry in ipairs(is_wanted and kind[2]() or {}) do entries[#entries + 1] = entry end
   end
   if #entries == 0 then nothing_found() end
   if as_json then return print_array(entry_lines(entries)) end
@@ -390,8 +414,9 @@ end
 local function metrics()
   local lines, found = {}, false
   for _, one in ipairs(found_metrics()) do
-    local metric = pmc.metrics.find(one.name)
-    local variants = shown_variants(metric)
+    local metric, why = pmc.metrics.find(one.name)
+    local variants = metric and shown_variants(metric) or {}
+    if why then pmc.say(why) end
     found = found or #variants > 0
     if #variants > 0 and as_json then
       lines[#lines + 1] = metric_line(metric, variants)

@@ -27,7 +27,8 @@ local STATUS = { failed = 125 }
 local opt = pmc.options(pmc.targets.options {
   { "interval", "1000", short = "I", value = "MS", help = "milliseconds, or a time with a unit, e.g. 2s" },
   { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
-  { "metric", short = "M", many = true, value = "NAME", help = "metrics to compute, such as ipc" },
+  { "metric", short = "M", many = true, value = "NAME",
+    help = "metrics to compute, or groups of them: ipc, BRANCH" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "duration", value = "T", help = "stop after this long, e.g. 10s" },
   { "count", type = "integer", value = "N", help = "stop after N lines" },

@@ -37,7 +37,7 @@ local opt = read_options(pmc.targets.options {
   { "repeat", 1, type = "integer", short = "r", value = "N", help = "run the command N times" },
   { "warmup", 0, type = "integer", value = "N", help = "warm-up runs, discarded" },
   { "metric", short = "M", many = true, value = "NAME",
-    help = "metrics to compute, or groups of the vendor's: ipc, TopdownL1" },
+    help = "metrics to compute, or groups of them: ipc, BRANCH, TopdownL1, ./mine.group" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "interval", short = "I", value = "MS",
     help = "print a line every MS milliseconds (or 2s), as monitor does" },

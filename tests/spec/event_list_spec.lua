@@ -154,7 +154,7 @@ describe("pmclua events", function()
     local is_found = {}
     for _, entry in ipairs(found) do is_found[entry.spec] = entry.source end
     assert.equal("metric", is_found.branch_mpki)
-    assert.match("\nmetrics [^\n]*\n  ipc +instructions retired per cycle\n", run({}).out)
+    assert.match("\nmetrics [^\n]*\n  branch_miss_rate +share of branches predicted wrongly\n", run({}).out)
     local only = json { "--source", "metric", "--json" }
     assert.same({ "metric", "metric" }, { only[1].source, only[#only].source })
     assert.is_nil(run({ "--pmu", "cpu" }).out:find("\nmetrics", 1, true))
@@ -268,8 +268,8 @@ describe("pmclua events", function()
 
   it("lists metrics with formula, unit, events and variants, and searches them", function()
     local result = run { "--metrics" }
-    assert.match("\nbranch_miss_rate %[%%%]: share of branches predicted wrongly\n"
-      .. "    = branch_misses / branches\n    of branch%-misses, branches\n", result.out)
+    assert.match("\nbackend_stalls %[%%%]: share of cycles in which the back end was stalled\n"
+      .. "    = stalled_cycles_backend / cycles\n    of stalled%-cycles%-backend, cycles\n", result.out)
     local found = json { "--metrics", "memory", "per", "second", "--json" }
     assert.same({ "memory_bandwidth", 3, "MiB/s" }, { found[1].name, #found[1].variants, found[1].unit })
     assert.equal("duration_time", found[1].variants[2].events[3])

@@ -85,13 +85,6 @@ local function each_formula(list)
   return all
 end
 
--- The metrics of a vendor's group, "TopdownL1"; nil where it is none.
-local function of_group(formula)
-  local name = type(formula) == "string" and formula:match "^%s*([%a_][%w_]*)%s*$"
-  local list = lists.map(name and metric.group(name) or {}, metric.of_vendor)
-  return #list > 0 and list or nil
-end
-
 local function add_metric(metrics, seen, asked)
   for _, one in ipairs(metric.of_each_kind(asked) or { asked }) do
     if seen[one.name] ~= one.formula then                 -- groups overlap
@@ -101,14 +94,21 @@ local function add_metric(metrics, seen, asked)
   end
 end
 
--- A vendor may have a metric and a group of one name; both are meant, as for perf.
-local function with_group(parsed, formula)
+-- The metrics that a formula, a name or a group stands for; nil and the problem. A vendor may have a metric and a group
+-- of one name; both are meant, as for perf.
+local function metrics_of(formula)
+  local name = formula:match "^%s*([%a_][%w_]*)%s*$" or formula:match "^%s*(.+%.group)%s*$"
+  local of_file, wrong
+  if name then of_file, wrong = metric.of_group(name) end
+  if of_file or wrong then return of_file, wrong and { message = wrong } end
+  local parsed, problem = metric.parse(formula)
   local is_own = parsed and not parsed.table
-  local group = not is_own and of_group(formula) or {}
-  return lists.joined { { parsed }, group }
+  local members = name and not is_own and metric.vendor_group(name) or {}
+  local list = lists.joined { { parsed }, lists.map(members, metric.of_vendor) }
+  return list[1] and list, problem
 end
 
---- The metrics of a list: names, groups of a vendor's, and formulae.
+--- The metrics of a list: names, groups, paths of groups' files, and formulae.
 ---@param value any
 ---@param wrong fun(form: string, ...) gets each mistake
 ---@return pmclua.Metric[]
@@ -116,12 +116,11 @@ function M.metrics(value, wrong)
   local metrics, seen = {}, {}
   local given = list_of("metrics", value, wrong, "metrics must be a list, not a %s") or {}
   for i, formula in ipairs(each_formula(given)) do
-    local parsed, problem
-    if type(formula) == "string" then parsed, problem = metric.parse(formula)
+    local found, problem
+    if type(formula) == "string" then found, problem = metrics_of(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    local found = with_group(parsed, formula)
-    for _, one in ipairs(found) do add_metric(metrics, seen, one) end
-    if #found == 0 then
+    for _, one in ipairs(found or {}) do add_metric(metrics, seen, one) end
+    if not found then
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
     end

@@ -9,14 +9,15 @@
 local lazy = require "pmclua.base.lazy"
 local evaluate = lazy.module "pmclua.metric.evaluate"
 local grammar = lazy.module "pmclua.metric.grammar"
+local groups = lazy.module "pmclua.metric.groups"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 -- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where
 -- pmclua has one of that name: tables of AMD and Arm have a backend_bound, too.
 local M = lazy.fields({}, {
-  ["pmclua.metric.vendor"] = { "group", "groups", of_vendor = "named", vendor_list = "list",
-    vendor_names = "names", vendor_absent = "absent" },
+  ["pmclua.metric.vendor"] = { vendor_group = "group", vendor_groups = "groups", of_vendor = "named",
+    vendor_list = "list", vendor_names = "names", vendor_absent = "absent" },
   ["pmclua.metric.definition"] = { "restore" }, ["pmclua.metric.evaluate"] = { "holds" },
 })
 
@@ -131,32 +132,103 @@ local function define(source)
   end)
 end
 
-local by_name
+-- The metric that a line of a group's file defines, with the events that it needs. Nil and why it is none.
+local function metric_of(group, set, entry)
+  local metric, problem = define(entry.source)
+  if not metric then return nil, groups.mistake(group, entry.line, tostring(problem)) end
+  local missing
+  metric.events, missing = groups.specs(set, metric.needs)
+  if missing then
+    local hint = text.meant(missing, lists.joined(lists.column(set.events, "fields")), "; ")
+    return nil, groups.mistake(group, entry.line,
+      ("%s needs '%s', which is none of its events%s"):format(metric.name, missing, hint))
+  end
+  metric.meaning, metric.where = entry.meaning, set.where
+  return metric
+end
 
+-- An event that no metric of its set needs.
+local function check_events(group, set, metrics)
+  local needed = lists.joined(lists.column(metrics, "needs"))
+  for _, event in ipairs(set.events) do
+    local is_needed = lists.any(event.fields, function(field) return lists.contains(needed, field) end)
+    if not is_needed then
+      return groups.mistake(group, event.line, ("no metric needs '%s'"):format(event.spec))
+    end
+  end
+end
+
+-- The metrics of a set; nil and the first mistake.
+local function metrics_of_set(group, set)
+  local metrics = {}
+  for i, entry in ipairs(set.metrics) do
+    local metric, why = metric_of(group, set, entry)
+    if not metric then return nil, why end
+    metrics[i] = metric
+  end
+  local why = check_events(group, set, metrics)
+  return not why and metrics or nil, why
+end
+
+-- Metrics of one name become variants of the first.
+local function with_variants(list)
+  return lists.map(lists.groups(list, function(metric) return metric.name end), function(variants)
+    local metric = variants[1]
+    metric.variants = { unpack(variants) }
+    return metric
+  end)
+end
+
+--- The metrics of a group's file.
+---@param name string a group's, or the path of a file that ends in ".group"
+---@return pmclua.Metric[]? metrics nil where there is no such file
+---@return string? why where there is one, and it is wrong
+function M.of_group(name)
+  local group, problem = groups.named(name)
+  if not group then return nil, problem end
+  local all = {}
+  for _, set in ipairs(group.sets) do
+    local metrics, why = metrics_of_set(group, set)
+    if not metrics then return nil, why end
+    lists.append(all, metrics)
+  end
+  return with_variants(all)
+end
+
+local by_name, names
+
+-- The lines of groups' files that define each metric, of the first file that has it.
 local function definitions()
-  by_name = by_name or lists.by(require "pmclua.metric.named", "name")
+  if by_name then return by_name end
+  by_name, names = {}, {}
+  for _, group in ipairs(groups.all()) do
+    for _, set in ipairs(group.sets) do
+      for _, entry in ipairs(set.metrics) do
+        local known = by_name[entry.name]
+        if not known then
+          known = { group = group, meaning = entry.meaning }
+          by_name[entry.name], names[#names + 1] = known, entry.name
+        end
+        if known.group == group then known[#known + 1] = { set = set, entry = entry } end
+      end
+    end
+  end
   return by_name
 end
 
-local function variant_of(definition, variant)
-  local metric = assert(define(("%s = %s"):format(definition.name, variant.formula)))
-  metric.unit, metric.kind, metric.meaning = definition.unit, definition.kind, definition.meaning
-  metric.events, metric.where = variant.events, variant.where
-  return metric
-end
-
---- The metric that has this name: pmclua's own, else the vendor's.
+--- The metric that has this name: one of a group's file, else the vendor's.
 ---@param name string
 ---@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
+---@return string? why the file that has it is wrong
 function M.find(name)
-  local definition = definitions()[name]
-  if not definition then return M.of_vendor(name) end
-  local variants = lists.map(definition.variants or { definition }, function(variant)
-    return variant_of(definition, variant)
-  end)
-  local metric = variants[1]
-  metric.variants = variants
-  return metric
+  local known, variants = definitions()[name], {}
+  if not known then return M.of_vendor(name) end
+  for i, line in ipairs(known) do
+    local metric, why = metric_of(known.group, line.set, line.entry)
+    if not metric then return nil, why end
+    variants[i] = metric
+  end
+  return with_variants(variants)[1]
 end
 
 --- As `find`, with all the events that asking for the name brings: a vendor may have a metric and a group of
@@ -165,7 +237,7 @@ end
 ---@return pmclua.Metric?
 function M.named(name)
   local metric = M.find(name)
-  local members = metric and metric.table and M.group(metric.name)
+  local members = metric and metric.table and M.vendor_group(metric.name)
   if not members then return metric end
   local events = { metric.events }
   for i, member in ipairs(members) do events[i + 1] = M.of_vendor(member).events end
@@ -173,18 +245,40 @@ function M.named(name)
   return metric
 end
 
---- pmclua's own metrics, in the order in which they are listed; their formulae are not parsed.
+--- The metrics of groups' files, in the order in which they are listed; their formulae are not parsed.
 ---@return { name: string, meaning: string }[]
 function M.own_list()
-  return lists.map(require "pmclua.metric.named", function(definition)
-    return { name = definition.name, meaning = definition.meaning }
-  end)
+  return lists.map(M.names(), function(name) return { name = name, meaning = by_name[name].meaning } end)
 end
 
---- pmclua's own metric of this name.
+--- The metric of a group's file of this name.
 ---@param name string
 ---@return pmclua.Metric?
 function M.own(name) return definitions()[name] and M.find(name) end
+
+--- The names of the metrics in a group: of a file, or of the vendor. Nil: there is no such group. Raises a text where
+--- the file is wrong.
+---@param name string
+---@return string[]?
+function M.group(name)
+  local metrics, why = M.of_group(name)
+  if why then error(why, 0) end
+  return metrics and lists.column(metrics, "name") or M.vendor_group(name)
+end
+
+--- The groups of files: pmclua's, and the user's. Says once which files are no groups.
+---@return { name: string, meaning: string, path: string }[]
+function M.group_list()
+  return lists.map(groups.all(), function(group)
+    return { name = group.name, meaning = group.meaning, path = group.path }
+  end)
+end
+
+--- The names of all groups.
+---@return string[]
+function M.groups()
+  return lists.unique(lists.joined { lists.column(groups.all(), "name"), M.vendor_groups() })
+end
 
 -- "cpu_atom/IPC/" to "cpu_atom_IPC", by which formulae can name it.
 local function label_of(metric) return ("%s_%s"):format(metric.pmu, metric.name) end
@@ -202,14 +296,16 @@ function M.of_each_kind(metric)
   return lists.map(whole, function(variant) return definition.labelled(variant, label_of(variant)) end)
 end
 
---- Names of pmclua's own named metrics, in the order in which they are listed.
+--- Names of the metrics of groups' files, in the order in which they are listed.
 ---@return string[]
 function M.names()
-  return lists.column(require "pmclua.metric.named", "name")
+  definitions()
+  return names
 end
 
 local function unknown_name(source, name)
-  local hint = text.meant(name, M.names()) or text.meant(name, M.vendor_names())
+  local hint = text.meant(name, M.names()) or text.meant(name, lists.column(groups.all(), "name"))
+    or text.meant(name, M.vendor_names())
     or M.vendor_absent() or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
@@ -225,7 +321,8 @@ function M.parse(source)
   local stored = is_data and require("pmclua.metric.definition").parse(source)
   if stored then return stored end
   if not lone then return define(source) end
-  local metric = M.find(lone)
+  local metric, why = M.find(lone)
+  if why then return nil, grammar.error(source, 1, why) end
   if not metric then return nil, unknown_name(source, lone) end
   if not lone:find "/" then return metric end
   return require("pmclua.metric.definition").labelled(metric, label_of(metric))

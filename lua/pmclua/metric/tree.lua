@@ -2,7 +2,7 @@
 --
 -- Tables name a level's metrics as a group (Intel and Arm: TopdownL1, AMD: PipelineL1) and a node's children as the
 -- group NODE_group; Arm's decision tree and Intel's own tables name the parent itself. Where this machine has no
--- table, the four shares of level 1 that named.lua knows are the tree.
+-- table, the four shares of level 1 of the group TOPDOWN are the tree.
 
 local lists = require "pmclua.base.lists"
 

@@ -86,23 +86,23 @@ namespace pmc.metrics
   Parses formulae over counts, and lists the named metrics.
 
 pmc.metrics.names() -> string[]
-  The names of pmclua's own metrics.
+  The names of the metrics in groups' files: pmclua's, and the user's.
   > print(#pmc.metrics.names())
 
 pmc.metrics.own_list() -> table[]
-  The metrics that pmclua has itself: { name, meaning }.
+  The metrics in groups' files: { name, meaning }.
   > print(pmc.metrics.own_list()[1].meaning)
 
 pmc.metrics.own(name: name) -> metric?
-  The metric that pmclua has itself of a name.
+  The metric of a name that a group's file has.
   > print(pmc.metrics.own("ipc").formula)
 
 pmc.metrics.named(name: name) -> metric?
   The metric of a name, pmclua's or the vendor's, with all events that asking for it brings.
   > print(pmc.metrics.named("ipc").formula)
 
-pmc.metrics.find(name: name) -> metric?
-  The same with the metric's own events alone.
+pmc.metrics.find(name: name) -> metric?, why: string?
+  The same with the metric's own events alone. Nil and why where the file that has it is wrong.
   > print(pmc.metrics.find("ipc").formula)
 
 pmc.metrics.of_vendor(name: name) -> metric?
@@ -114,11 +114,19 @@ pmc.metrics.of_each_kind(metric: metric) -> metric[]?
   > print(pmc.metrics.of_each_kind(pmc.metrics.own "ipc"))
 
 pmc.metrics.group(name: name) -> string[]?
-  The names of the vendor's metrics in a group.
+  The names of the metrics in a group, of a file or of the vendor.
   > print(pmc.metrics.group "TopdownL1")
 
+pmc.metrics.of_group(name: string) -> metric[]?, why: string?
+  The metrics of a group's file, by its name or by a path that ends in ".group"; nil and why where it is wrong.
+  > print(pmc.metrics.of_group("BRANCH")[1].formula)
+
+pmc.metrics.group_list() -> table[]
+  The groups of files: { name, meaning, path }.
+  > print(pmc.metrics.group_list()[1].meaning)
+
 pmc.metrics.groups() -> string[]
-  All groups of the vendor.
+  The names of all groups, of files and of the vendor.
   > print(#pmc.metrics.groups())
 
 pmc.metrics.vendor_names() -> string[]
