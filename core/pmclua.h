@@ -807,6 +807,9 @@ struct pmclua_linked {
  * loader itself, N: a library that it needs, P: its RPATH, R: its RUNPATH. Their bytes; -E2BIG: there are more than
  * `bytes`; -ENOEXEC; -ELIBACC; another -errno. */
 int32_t pmclua_linked_read(const char *path, struct pmclua_linked *linked, char *text, size_t bytes);
+/* Whether two programs or libraries are one: the bytes of all sections that are loaded, but notes, are the same. 1; 0;
+ * -ENOEXEC: one is neither; -ELIBACC; another -errno. */
+int pmclua_is_same_program(const char *a, const char *b);
 /* The functions that `pattern` means: the file's, the source's or the plain name; where there is none,
  * names that end in "::pattern"; where there is none, what matches one of these with its * ? [ ]. Aliases
  * of one address count once. How many there are (0: none); the first `size` go to `indices`. */

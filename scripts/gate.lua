@@ -9,6 +9,7 @@
 --   between runs. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
 --   both: use it to gate times. Of simulated counts two equal ones are enough; of others as many runs
 --   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
+--   Where NEW is a copy of OLD's program, to the byte that is loaded, nothing is run: this is said at once.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 -- example:
@@ -18,8 +19,9 @@
 --   gate: all 3 limits hold
 -- reading: exits 0 if no limit fails; 3 if one fails (with --strict, also if one is undecided); 77 if one
 --   could not be checked and none fails: what was not counted, or is missing, never passes; 2 if a limit
---   makes no sense. --bisect: as `git bisect run` takes it, 0 good, 1 bad, 125 where that cannot be told, 128
---   for a limit that makes no sense.
+--   makes no sense. --strict: 77 where nothing was run, as both sides are the same program. --bisect: as
+--   `git bisect run` takes it, 0 good, 1 bad, 125 where that cannot be told (it goes on), 128 for a command
+--   line or a limit that makes no sense (it stops).
 -- caveats: a baseline from another CPU, microcode or Linux version is refused (exit 1) unless --any-host
 --   or --any-cpu is given; host names do not matter. One of another architecture, or whose program was
 --   given other arguments, cannot be checked against (77). A single stored run cannot show how runs
@@ -28,7 +30,28 @@
 
 local pmc = require "pmclua"
 
-local opt = pmc.options {
+-- For `git bisect run`: what cannot be told is skipped, and a mistake on the command line ends the search.
+local BISECT = { pass = 0, fail = 1, cannot_tell = 125, usage = 128 }
+
+-- Whether --bisect is among the words; known also where these cannot be read.
+local function is_bisecting()
+  for _, word in ipairs(arg) do
+    if word == "--bisect" or word == "--" then return word == "--bisect" end
+  end
+  return false
+end
+
+local is_bisect = is_bisecting()
+
+local function fail(problem, status)
+  local facts = type(problem) == "table" and problem or { status = status, message = problem }
+  if not is_bisect or facts.quiet then pmc.fail(problem, status) end
+  local is_mistake = facts.misuse or facts.status == 2
+  pmc.fail(is_mistake and facts.message or tostring(problem),
+    is_mistake and BISECT.usage or BISECT.cannot_tell)
+end
+
+local is_read, opt = pcall(pmc.options, {
   { "limit", short = "l", many = true, value = "LIMIT", help = "a limit, e.g. 'instructions <= +1%'" },
   { "strict", false, help = "treat an undecided limit as failed" },
   { "against", value = "COMMAND", help = "run this and the command after --, interleaved, and compare" },
@@ -55,20 +78,11 @@ local opt = pmc.options {
   { "quiet", false, short = "q", help = "print nothing if all limits hold" },
   { "words", argument = true, many = true, value = "FILE", help = "stored results, or the new command" },
   experiment = false,
-}
+})
+if not is_read and is_bisect then fail(opt) end
+if not is_read then error(opt, 0) end
 
 local limits = #opt.limit > 0 and opt.limit or nil
-
--- For `git bisect run`: what cannot be told is skipped, and a mistake on the command line ends the search.
-local BISECT = { pass = 0, fail = 1, cannot_tell = 125, usage = 128 }
-
-local function fail(problem, status)
-  local facts = type(problem) == "table" and problem or { status = status, message = problem }
-  if not opt.bisect or facts.quiet then pmc.fail(problem, status) end
-  local is_mistake = facts.misuse or facts.status == 2
-  pmc.fail(is_mistake and facts.message or tostring(problem),
-    is_mistake and BISECT.usage or BISECT.cannot_tell)
-end
 
 local function usage(why)
   fail(why .. "; usage: pmclua gate BASELINE.jsonl... NEW.jsonl", 2)
@@ -107,7 +121,7 @@ local function check_commands()
     repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
     on_failure = opt.ignore_failure and "keep" or "stop", notes = #opt.note > 0 and opt.note or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil })
-    :run { store = opt.store or false, quiet = opt.quiet }
+    :run { store = opt.store or false, quiet = opt.quiet, unless_same = true }
   if result.problem then
     result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
     error(result.problem, 0)

@@ -139,5 +139,54 @@ describe("pmclua gate --bisect", function()
     assert.equal(125, status("page_faults <= 100000", "/no/such/program"))
     assert.equal(128, status("page_faultz <= 5", "true"))
     assert.equal(128, run("gate", "--bisect", "--against", "true", "--", "true").status)
+    assert.equal(128, run("gate", "--bisect", "--agains", "true", "--", "true").status)
+    assert.equal(2, run("gate", "--agains", "true", "--", "true", "--bisect").status)
+  end)
+end)
+
+describe("pmclua gate --against a copy of the program", function()
+  local folder = support.folder()
+  local SOURCE = [[#include <stdlib.h>
+    int main(int n, char **w) { char *p = malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) p[i] = n;
+      return p[0] == 77 ? (long)w : 0; }]]
+
+  local function built(name, source)
+    assert(os.execute(("mkdir -p %s/%s"):format(folder, name)) == 0)
+    local program = ("%s/%s/prog"):format(folder, name)
+    support.write(program .. ".c", source)
+    assert(os.execute(("cd %s/%s && cc -g -O1 -o prog prog.c"):format(folder, name)) == 0)
+    return program
+  end
+
+  local a, b = built("a", SOURCE), built("b", SOURCE)
+  local other = built("other", (SOURCE:gsub("77", "78")))
+
+  local function gate(old, new, option, limit)
+    return run("gate", "--against", old, "-r", "6", "-l", limit or "page_faults <= +3%", option, "--", new)
+  end
+
+  it("says so at once and runs nothing, though debug information and build ids differ", function()
+    local found = gate(a, b, "--format=json")
+    assert.equal(0, found.status)
+    local facts = require("dkjson").decode(found.out)
+    assert.same({ "pass", nil }, { facts.state, facts.limits[1].observed })
+    assert.matches("^both sides are the same program: all that is loaded", facts.remarks[1])
+    assert.matches("both sides are the same program", found.err, 1, true)
+    assert.matches("nothing was run", gate(a, b, "--format=markdown").out, 1, true)
+    assert.equal(77, gate(a, b, "--strict").status)
+  end)
+
+  it("runs programs that differ by a byte, get other arguments, or have an absolute limit", function()
+    for _, found in ipairs { gate(a, other, "--format=json"), gate(a, b .. " x", "--format=json"),
+        gate(a, b, "--format=json", "page_faults <= 100000") } do
+      assert.is_number(require("dkjson").decode(found.out).limits[1].observed)
+    end
+    assert.is_nil(gate(a, other, "--format=text").err:find("same program", 1, true))
+  end)
+
+  it("runs one program against itself, and says that what differs is chance", function()
+    local found = gate(a, a, "--format=json")
+    assert.matches("what differs is chance", found.err, 1, true)
+    assert.is_number(require("dkjson").decode(found.out).limits[1].observed)
   end)
 end)

@@ -121,6 +121,17 @@ function M.linked(path)
   return linked
 end
 
+--- Whether two programs or libraries are one, by all that is loaded of them; nil, errno name and number where one is
+--- neither, or cannot be read.
+---@param a string path
+---@param b string
+---@return boolean?
+function M.is_same_program(a, b)
+  local result = C.pmclua_is_same_program(a, b)
+  if result < 0 then return refused(result) end
+  return result == 1
+end
+
 --- Asks the servers of DEBUGINFOD_URLS for the debug file of a build. Returns its path; or nil, errno name, number:
 --- ENOENT where they have none, ETIMEDOUT, ELIBACC without libdebuginfod.
 ---@param build_id string in hexadecimal

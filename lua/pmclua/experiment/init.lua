@@ -187,6 +187,9 @@ local function plan_all(self, options, session)
   if stored then plan.remark = resume.check(options.resume, stored, header, options) end
   check_workloads(plan.cells, session, declaration)
   add_machine_code(header, plan.cells, session)
+  if declaration.against then
+    header.same_program, plan.is_copy = require("pmclua.experiment.same_program").of(declaration, plan.cells)
+  end
   if not declaration.regions and not declaration.target then
     header.overhead = require("pmclua.experiment.calibrate").passes(declaration, plan, session)
   end
@@ -309,14 +312,23 @@ local depth = 0
 -- How a run ended that had nothing to count.
 local NOT_RUN = { ok = true, status = "complete", remarks = {}, waits = {} }
 
+-- Whether nothing is to be run: the caller says so, or no limit can be exceeded by a copy of what it is relative to.
+local function is_idle(declaration, options, plan)
+  if options.unless and options.unless(declaration) then return true end
+  return options.unless_same and plan.is_copy
+    and lists.all(declaration.gate or {}, function(limit) return limit.relative ~= nil end) or false
+end
+
 local function run_planned(self, options, session, plan, header, stored)
   local caught = core.catch_interrupts "count"
   depth = depth + 1
   local ok, result = pcall(function()
     local into = gather(self.declaration, plan, options, header, stored)
-    local is_idle = options.unless and options.unless(self.declaration)
-    return conclude(self.declaration, into,
-      is_idle and NOT_RUN or run_plan(self.declaration, plan, session, into, options))
+    if header.same_program and not options.quiet then
+      require("pmclua.host.output").note("%s", header.same_program)
+    end
+    return conclude(self.declaration, into, is_idle(self.declaration, options, plan) and NOT_RUN
+      or run_plan(self.declaration, plan, session, into, options))
   end)
   depth = depth - 1
   local was_interrupted = ok and require("pmclua.result.ending").of(result) == "interrupted"

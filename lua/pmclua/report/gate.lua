@@ -61,6 +61,7 @@ end
 ---@param row pmclua.GateRow
 ---@return string
 function M.said(row)
+  if row.is_same then return "holds: nothing was run, both sides are the same program" end
   if row.state == "uncountable" then return "cannot be checked: " .. cause(row) end
   if row.state == "undecided" then return "undecided: " .. seen(row) .. jitter(row) .. blind(row) end
   return (row.state == "fail" and "fails: " or "holds: ") .. seen(row) .. jitter(row)
@@ -170,7 +171,8 @@ function M.blocks(gate)
       tones = { [3] = TONES[row.state] }, strong = TONES[row.state] and 3 }
   end)
   local columns = { { name = "limit" }, { name = "cell" }, { name = "" }, { name = "what was seen" } }
-  return { result = gate.result, notes = { #rows == 0 and NO_CELL or nil },
+  return { result = gate.result,
+    notes = lists.joined { { #rows == 0 and NO_CELL or nil }, lists.map(gate.remarks or {}, text.safe) },
     blocks = { { title = {}, columns = columns, rows = rows, notes = {} } } }
 end
 
@@ -178,7 +180,7 @@ end
 
 local FORMAT = 1                -- of the facts; changes with the meaning of any key
 
-local ORDER = { "format", "state", "experiment", "started", "notes", "host", "baselines", "limits",
+local ORDER = { "format", "state", "experiment", "started", "notes", "remarks", "host", "baselines", "limits",
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
   "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "path",
   "hostname", "cpu", "microcode", "os_kernel" }
@@ -208,6 +210,7 @@ function M.facts(gate)
   local out = run_entry(gate.result)
   out.format, out.state, out.experiment = FORMAT, gate.state, json.or_null(gate.result.header.name)
   out.baselines, out.limits = lists.map(gate.baselines, run_entry), lists.map(gate.results, row_entry)
+  out.remarks = gate.remarks
   return { order = ORDER, value = out }
 end
 

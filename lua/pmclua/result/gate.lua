@@ -25,7 +25,7 @@ local M = {}
 ---@field results pmclua.GateRow[] each limit in each cell
 ---@field result pmclua.Result that was checked
 ---@field baselines pmclua.Result[] stored ones
----@field remarks string[] by what simulated counts of a baseline could differ
+---@field remarks string[] by what simulated counts of a baseline could differ; that both sides are one program
 local Gate = require("pmclua.public.class").new("results", "gate")
 
 ---@class pmclua.GateRow: pmclua.GateResult
@@ -37,18 +37,19 @@ local Gate = require("pmclua.public.class").new("results", "gate")
 ---@field spread number? between runs
 ---@field is_assumed boolean? the spread was not measured
 ---@field paired boolean? the baseline ran in the same blocks
+---@field is_same boolean? nothing was run: both sides are the same program
 
 function Gate:__tostring() return self:summary() end
 
 --- The exit status that it stands for: 0, 3 where a limit fails (with `strict`, too, where one is undecided), 77
---- where one could not be counted.
+--- where one could not be counted (with `strict`, too, where nothing was run, as both sides are the same program).
 ---@param strict? boolean
 ---@return integer
 function Gate:status(strict)
   local has = {}
-  for _, row in ipairs(self.results) do has[row.state] = true end
+  for _, row in ipairs(self.results) do has[row.is_same and "same" or row.state] = true end
   if has.fail or strict and has.undecided then return 3 end
-  return (has.uncountable or #self.results == 0) and 77 or 0
+  return (has.uncountable or #self.results == 0 or strict and has.same) and 77 or 0
 end
 
 -- ---- what is asked ---------------------------------------------------------------------------------------
@@ -228,6 +229,21 @@ local function run_spread(asked)
   return share or explain.misuse("run_spread must be " .. why, 5)
 end
 
+-- Whether nothing was run because all sides are copies of one program.
+local function is_idle(result)
+  return result.header.same_program ~= nil
+    and lists.all(result:list(), function(cell) return cell.repetitions == 0 end)
+end
+
+-- A program cannot cost more than itself.
+local function same_rows(limits, gated)
+  return lists.joined(lists.map(limits, function(limit)
+    return lists.map(gated, function(one)
+      return { state = "pass", is_same = true, text = limit.formula, cell = one.cell:label(), unit = "" }
+    end)
+  end))
+end
+
 local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, tests, places = {}, {}, {}
   local why = not options.is_running and why_unfinished(result, "the run") or nil
@@ -303,7 +319,11 @@ function M.check(result, options)
   local remarks = check_hosts(result, baselines, limits, options)
   local runs = lists.joined(lists.map(baselines, function(baseline) return runs_of(baseline, result) end))
   local gated = options.against and against_own(result, options.against) or against_stored(result, runs)
-  local rows = rows_of(result, baselines, runs, gated, limits, options)
+  local rows = options.against and is_idle(result) and same_rows(limits, gated)
+    or rows_of(result, baselines, runs, gated, limits, options)
+  if options.against and result.header.same_program then
+    table.insert(remarks, 1, result.header.same_program)
+  end
   return setmetatable({ state = check.gravest(rows), results = rows, result = result,
     baselines = baselines, remarks = remarks }, Gate)
 end

@@ -87,6 +87,7 @@ record run_options
   any_host?: boolean -- true: also a result of another host is resumed
   any_cpu?: boolean -- true: also one of another CPU
   gate_with?: gate_options -- how the limits will be checked: as many simulated runs are made as decide them
+  unless_same?: boolean -- true: nothing runs where all limits are relative to a copy of the same program
 
 experiment:plan() -> text: string
   What would run: passes, cells and their order.
