@@ -430,8 +430,8 @@ int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_
 uint64_t pmclua_now_ns(void);
 /* The rate of x86's time stamp counter or Arm's generic timer, as the OS kernel converts it for perf; 0: unknown. */
 double pmclua_clock_hz(void);
-/* Whether a breakpoint of this thread counts a write: 1, or 0 where this machine's debug exceptions never arrive; -errno
- * where none can be set to try. */
+/* Whether a breakpoint of this thread counts a write: 1, or 0 where this machine's debug exceptions never arrive; -EIO
+ * where one was set and cannot be read, another -errno where none can be set to try. */
 int pmclua_breakpoints_fire(void);
 /* Frees a block of a sampler, of calls or of system calls. */
 void pmclua_free_block(uint64_t *block);

@@ -236,8 +236,8 @@ describe("a breakpoint", function()
   end)
 
   -- Where a breakpoint that is tried fires, does not, or cannot be set.
-  local function tried(fires)
-    core.breakpoints_fire, package.loaded["pmclua.event.try"] = function() return fires end, nil
+  local function tried(fires, why)
+    core.breakpoints_fire, package.loaded["pmclua.event.try"] = function() return fires, why end, nil
     return require("pmclua.event.try").event { name = "mem:0x1000/8:w:u", spec = "mem:0x1000/8:w:u",
       attr = { type = 5, bp_type = 2, bp_addr = 0x1000, bp_len = 8, exclude_kernel = 1 } }
   end
@@ -253,5 +253,11 @@ describe("a breakpoint", function()
     support.need(tried(true).status ~= "unsupported", "no breakpoint slots here")
     assert.equal("counted", tried(true).status)
     assert.equal("counted", tried(nil).status)
+  end)
+
+  it("is not believed to count where one that was set cannot be read", function()
+    local trial = tried(nil, "one was set, and reading it failed")
+    support.need(trial.status ~= "unsupported", "no breakpoint slots here")
+    assert.matches("not known: one was set, and reading it failed", trial.why)
   end)
 end)

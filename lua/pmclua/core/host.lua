@@ -21,10 +21,15 @@ function M.clock_hz()
   return hz > 0 and hz or nil
 end
 
---- Whether breakpoints count here: false where their exceptions never arrive; nil where none can be set to try.
+local EIO = 5
+
+--- Whether breakpoints count here: false where their exceptions never arrive; nil where none can be set to try; nil and
+--- why where one was set and could not be read.
 ---@return boolean?
+---@return string? why
 function M.breakpoints_fire()
   local count = C.pmclua_breakpoints_fire()
+  if count == -EIO then return nil, "one was set, and reading it failed" end
   if count < 0 then return nil end
   return count > 0
 end
