@@ -234,6 +234,10 @@ int main(int argc, char **argv)
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* No signal tells that pmclua died before, and what it had sent waits to be run. It is dead to Linux only after
+     * its descriptors are closed. */
+    if (channel_is_closed())
+        return PMCLUA_CUT_OFF;
     /* What a killed command leaves behind becomes our child, so that it can be ended too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_catch();

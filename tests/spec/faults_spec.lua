@@ -59,6 +59,8 @@ describe("a system call that fails", function()
     { "names the CPU that is not counted", "system", "pmclua", "perf_event_open", 3, "ENODEV" },
     { "is said of a command that cannot be let go on", "system", "pmclua", "kill", 1, "EPERM" },
     { "is not taken for the end of a command that is watched", "system", "pmclua", "recv", 2, "ECONNRESET" },
+    { "holds no command for a pmclua that ended while its runner began", "system", "pmclua", "mprotect", 1,
+      "ENOMEM" },
     { "makes no marks of a table that cannot be read", "marks", "pmclua", "fread", 6, "EIO" },
     { "is no function without returns", "functions", "pmclua", "pread", 2, "EIO" },
     { "is no function that was never called", "functions", "pmclua-runner", "perf_event_open", 17, "ESRCH" },

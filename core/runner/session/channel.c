@@ -22,4 +22,10 @@ int channel_has_message(void)
     return poll(&ready, 1, 0) > 0;
 }
 
+int channel_is_closed(void)
+{
+    struct pollfd closed = { .fd = channel };
+    return poll(&closed, 1, 0) > 0;                       /* POLLHUP is always told */
+}
+
 void channel_hear_no_more(void) { shutdown(channel, SHUT_RD); }
