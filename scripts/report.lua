@@ -40,6 +40,7 @@ local opt = pmc.options {
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
+  { "fit", value = "FACTOR", help = "how quantities grow over a numeric factor" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
   { "how", false, help = "show how it was made: sources, compiler, programs, arguments" },
@@ -75,7 +76,7 @@ local function load()
   local files = { by = opt.by, unpack(opt.files) }
   local result = #opt.files > 0 and pmc.load(files) or pmc.load()
   return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
-    primary = opt.primary }
+    primary = opt.primary, fit = opt.fit }
 end
 
 local function report()

@@ -94,6 +94,29 @@ local function slopes()
   end
 end
 
+local function growth()
+  local title = "\n### Fits over n sizes from 16 to 65,536, %d experiments each (promised: 93 %% at least)\n"
+  print(title:format(tenth))
+  print "Parameters are of the experiments in which the true shape was chosen; nothing is promised of fewer"
+  print "than half.\n"
+  print "| grows as | noise | n | chosen | intervals that hold the truth |"
+  print "|---|---|---|---|---|"
+  for i, shape in ipairs(simulate.shapes_of_growth) do
+    for k, noise in ipairs(simulate.noises_of_growth) do
+      for _, n in ipairs { 6, 10, 14, 20 } do
+        local held, parts = simulate.growth(shape, noise, n, tenth, 100 * i + 10 * k + n), {}
+        for name, share in pairs(held) do
+          local least = name ~= "chosen" and held.chosen > 0.5 and 0.93 or 0
+          parts[#parts + 1] = name ~= "chosen" and ("%s %s"):format(name, promised(share, least, 1)) or nil
+        end
+        table.sort(parts)
+        print(("| %s | %s | %d | %s | %s |"):format(shape.name, noise.name, n, percent(held.chosen),
+          table.concat(parts, ", ")))
+      end
+    end
+  end
+end
+
 local function gate_row(name, options, seed)
   local found, most = simulate.gates(options, tenth, seed), options.ratio == 1 and 0.025 or 1
   print(("| %s | %s | %s | %s |"):format(name, percent(found.pass), percent(found.undecided),
@@ -126,6 +149,7 @@ coverage()
 coverage_of_layouts()
 gates()
 slopes()
+growth()
 equals()
 power()
 os.exit(failed and 1 or 0)

@@ -209,6 +209,63 @@ function M.any_different(events, options, experiments, seed)
   return found / experiments
 end
 
+-- ---- growth ----------------------------------------------------------------------------------------------
+
+-- What grows, with the true values of its parameters.
+M.shapes_of_growth = {
+  { name = "power", value = function(n) return 3 * n ^ 1.5 end, exponent = 1.5,
+    truths = function(p) return { exponent = { p.exponents[1], 1.5 } } end },
+  { name = "linear", value = function(n) return 3 * n + 500 end,
+    truths = function(p) return { a = { p.a, 3 }, b = { p.b, 500 } } end },
+  { name = "n log n", value = function(n) return 3 * n * math.log(n) / math.log(2) + 500 end,
+    truths = function(p) return { a = { p.a, 3 }, b = { p.b, 500 } } end },
+  { name = "steps", value = function(n) return n < 600 and 4 or 4 * (n / 600) ^ 1.2 end,
+    truths = function(p)
+      if #p.breaks > 1 then return {} end
+      return { break_at = { p.breaks[1], 600 }, before = { p.exponents[1], 0 },
+        after = { p.exponents[2], 1.2 } }
+    end },
+}
+
+-- Noise of the medians of levels, as a share: the same for all, of the small ones more, or one in ten disturbed.
+M.noises_of_growth = {
+  { name = "1 %", draw = function(random) return 0.01 * random:normal() end },
+  { name = "10 %", draw = function(random) return 0.1 * random:normal() end },
+  { name = "5 % of the smallest to 1 % of the largest", draw = function(random, share)
+    return (0.05 - 0.04 * share) * random:normal()
+  end },
+  { name = "2 %, one in ten up to 10 % higher", draw = function(random)
+    return 0.02 * random:normal() + (random:uniform() < 0.1 and 0.1 * random:uniform() or 0)
+  end },
+}
+
+--- How often intervals of a curve over n sizes from 16 to 65,536 hold the truth, and how often its shape is chosen.
+---@return { chosen: number, exponent: number?, [string]: number } shares; of parameters among those chosen
+function M.growth(shape, noise, n, experiments, seed)
+  local random, held, count, chosen = stats.random(seed, "growth"), {}, {}, 0
+  local function note(name, found, truth)
+    count[name] = (count[name] or 0) + 1
+    held[name] = (held[name] or 0) + (found.low <= truth and truth <= found.high and 1 or 0)
+  end
+  for _ = 1, experiments do
+    local x, y = {}, {}
+    for i = 1, n do
+      local share = (i - 1) / (n - 1)
+      x[i] = math.floor(16 * 4096 ^ share + 0.5)
+      y[i] = shape.value(x[i]) * math.exp(noise.draw(random, share))
+    end
+    local found = require("pmclua.stats.growth").fit(x, y)
+    if shape.exponent then note("exponent of all", found.exponent, shape.exponent) end
+    if found.shape == shape.name then
+      chosen = chosen + 1
+      for name, pair in pairs(shape.truths(found.parameters)) do note(name, pair[1], pair[2]) end
+    end
+  end
+  local shares = { chosen = chosen / experiments }
+  for name in pairs(held) do shares[name] = held[name] / count[name] end
+  return shares
+end
+
 -- ---- gates -------------------------------------------------------------------------------------------------
 
 ---@class simulate.Gates

@@ -171,6 +171,33 @@ function M.value(value, unit)
   return M.count(value) .. " " .. unit
 end
 
+-- Places behind the point that a number with this uncertainty has two digits of.
+local function places(half)
+  return half > 0 and math.max(0, 1 - math.floor(math.log10(half * 1.0000001))) or 0
+end
+
+-- A count in a unit for thousands, to a place that the unit would not show otherwise.
+local function short_count(value, half)
+  local scale = scale_of(value, DECIMAL)
+  return decimal(value / scale[1], math.min(3, places(half / scale[1]))) .. scale[2]
+end
+
+--- A value to two digits of its uncertainty, but to no more than it is shown with else: "9.1 µs", "128.44 M".
+---@param value number
+---@param half number half of its interval; 0: it is exact
+---@param unit? string as for value
+---@return string
+function M.rounded(value, half, unit)
+  local full = M.value(value, unit)
+  if half ~= half or half <= 0 or half == math.huge or unit == "B" or unit == "%" then return full end
+  if (unit or "") == "" and math.abs(value) >= 10000 and half >= 100 then return short_count(value, half) end
+  local digits, rest = full:match "^%-?([%d,.]+)(.*)$"
+  local shown = digits and tonumber((digits:gsub(",", "")))
+  if not shown or shown == 0 or rest:find "^e" then return full end
+  local scale = math.abs(value) / shown
+  return decimal(value / scale, math.min(places(half / scale), #(digits:match "%.(%d*)$" or ""))) .. rest
+end
+
 --- A difference: with its sign.
 ---@param value number
 ---@param unit? string as for value

@@ -15,6 +15,7 @@ M.list = {
   { "warmup", type = "integer", help = "warm-up repetitions of each cell, discarded" },
   { "set", many = true, value = "NAME=V[,V...]", help = "levels of a factor" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
+  { "fit", value = "FACTOR", help = "show how quantities grow over a numeric factor" },
   { "passes", choices = { "rerun", "multiplex" }, value = "HOW",
     help = "how events that do not fit together are counted" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },

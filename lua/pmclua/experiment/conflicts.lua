@@ -134,6 +134,20 @@ local function check_formulae(declaration, wrong)
   end
 end
 
+-- What a curve is fitted over, and the quantities that it is fitted to.
+local function check_fit(declaration, wrong)
+  local fit = declaration.fit
+  if not fit or type(fit.over) ~= "string" then return end
+  local factor = lists.find(declaration.factors, function(one) return one.name == fit.over end)
+  local problem = require("pmclua.result.growth").problem(factor and factor.levels)
+  if problem then
+    wrong("fit over '%s': %s%s", fit.over, problem,
+      factor and "" or checking.meant(fit.over, lists.column(declaration.factors, "name")))
+  end
+  local fields = lists.map(fit.names or {}, require("pmclua.base.text").field)
+  check_names("fit", fields, names_of(declaration, {}), wrong)
+end
+
 --- Reports every conflict.
 ---@param declaration pmclua.Declaration
 ---@param wrong fun(form: string, ...) gets each mistake
@@ -155,6 +169,7 @@ function M.check(declaration, wrong)
   check_names("margin", checking.keys(declaration.margin), names_of(declaration, { "default" }), wrong)
   require("pmclua.experiment.factor_use").check(declaration, wrong)
   check_formulae(declaration, wrong)
+  check_fit(declaration, wrong)
 end
 
 return M

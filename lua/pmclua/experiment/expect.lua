@@ -132,6 +132,7 @@ local function number(value) return value % 1 == 0 and ("%.0f"):format(value) or
 ---@param result table of Expectations:results
 ---@return string
 function M.line(result)
+  if result.said then return ("expect '%s': %s"):format(result.text, result.said) end
   local head = ("expect '%s', %s: "):format(result.text, label_of(result))
   if result.state == "uncountable" then return head .. "cannot be checked: " .. result.reason end
   if result.state == "pass" then return ("%sholds (%d repetitions)"):format(head, result.n) end

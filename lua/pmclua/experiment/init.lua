@@ -55,7 +55,7 @@ end
 -- ---- what the command line says differently ----
 
 local SAME_NAME = { "events", "repetitions", "processes", "warmup", "baseline", "against", "notes", "passes",
-  "seed",  "pin", "timeout", "simulate", "simulation" }
+  "seed",  "pin", "timeout", "simulate", "simulation", "fit" }
 
 local function override_factors(spec, set)
   local factors = {}
@@ -303,6 +303,9 @@ local function conclude(declaration, into, ended)
   result.path, result.remarks = file.path, { unpack(remarks) }
   result.cut_off, result.waits = ended.cut_off, ended.waits
   result.expectations = into.expectations:results(result.remarks)
+  if ended.status == "complete" and declaration.fit then
+    lists.append(result.expectations, require("pmclua.result.growth").expectations(result))
+  end
   return result
 end
 

@@ -285,6 +285,8 @@ function check.simulation(value, wrong)
   return require("pmclua.simulate.surroundings").check(value, wrong)
 end
 
+function check.fit(value, wrong) return require("pmclua.result.growth").read(value, wrong) end
+
 local STOP = { interval = true, repetitions = true, time = true }
 
 --- { interval = ratio, repetitions = n, seconds = s }, at least one of them; { own = function } of a function, which

@@ -246,7 +246,7 @@ function M.header(declaration, plan)
     expect = declaration.expect and lists.column(declaration.expect, "formula"),
     gate = declaration.gate and lists.column(declaration.gate, "formula"),
     stop = stored_rule(declaration.stop), level = level_of(declaration.stop),
-    baseline = declaration.baseline, against = declaration.against,
+    fit = declaration.fit, baseline = declaration.baseline, against = declaration.against,
     primary = declaration.primary, margin = declaration.margin,
     repetitions = declaration.repetitions, warmup = declaration.warmup, seed = declaration.seed,
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",

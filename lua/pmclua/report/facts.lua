@@ -201,6 +201,7 @@ function M.facts(result)
     metrics = lists.map(result.metrics, function(metric) return metric_entry(result, metric) end),
     cells = lazy_cells(result),
     comparisons = comparisons_of(result),
+    fits = result.header.fit and require("pmclua.report.growth").facts(result) or nil,
     topdown = or_null(require("pmclua.report.topdown_data").differences(result)),
     warnings = lists.map(result:warnings(), warning_entry),
   } }

@@ -2,6 +2,7 @@
 --- classes, which stand in earlier rooms (public/class.lua). public/signatures/ says what each takes and returns.
 
 local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
+local Growth = {}
 local CodeResult, Topdown, TopdownPlan, Why, History, Bisection = {}, {}, {}, {}, {}, {}
 
 -- A method that gives a report of a kind as text.
@@ -27,6 +28,8 @@ end
 function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
 function Result:why(options) return require("pmclua.why").of(self, options) end
 function Result:how() return require("pmclua.report.provenance").render(self.header) end
+
+function Growth:sentence() return require("pmclua.report.growth").sentence(self) end
 
 function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
@@ -65,4 +68,4 @@ end
 
 return { result = Result, comparison = Comparison, gate = Gate, regions = RegionResult, monitor = Monitor,
   experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why,
-  history = History, bisection = Bisection }
+  growth = Growth, history = History, bisection = Bisection }

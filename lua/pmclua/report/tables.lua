@@ -107,7 +107,7 @@ local function add_tree(tables, result)
   return lists.joined { tables, require("pmclua.report.topdown").differences(tree) }
 end
 
-local function tables_of(result)
+local function tables_of_cells(result)
   local shown = result:list()
   local several = #shown > 1
   if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
@@ -115,6 +115,11 @@ local function tables_of(result)
     and require("pmclua.report.compared").tables(result:compare { names = compared_names(result) }) or {}
   return #tables > 0 and add_tree(tables, result)
     or lists.map(shown, function(cell) return cell_table(result, cell) end)
+end
+
+local function tables_of(result)
+  local growth = result.header.fit and require("pmclua.report.growth").block(result)
+  return lists.append(tables_of_cells(result), { growth })
 end
 
 -- Whether a failure ended it before there was anything to show.

@@ -190,6 +190,9 @@ function Result:with(changes)
     names.check(result, name)
     change_header(result, "primary", name)
   end
+  if changes.fit then
+    change_header(result, "fit", require("pmclua.result.growth").asked(result, changes.fit))
+  end
   return result
 end
 
@@ -214,6 +217,12 @@ end
 function Result:compare(options)
   return require("pmclua.result.compare").new(self, options or {})
 end
+
+--- How quantities grow over a numeric factor.
+---@param over string
+---@param options? table names, exponent, margin, level
+---@return pmclua.ResultGrowth[]
+function Result:fit(over, options) return require("pmclua.result.growth").of(self, over, options) end
 
 function Result:pairs(options)
   return require("pmclua.result.compare").iterate(self:compare(options))

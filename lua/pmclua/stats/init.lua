@@ -14,6 +14,7 @@ require("pmclua.base.lazy").fields(M, {
   ["pmclua.stats.rank"] = { "spearman", "mann_whitney", "hodges_lehmann" },
   ["pmclua.stats.fit"] = { "line", "theil_sen", "bootstrap" },
   ["pmclua.stats.slope"] = { slope = "fit", slopes = "bootstrap" },
+  ["pmclua.stats.growth"] = { growth = "fit" },
   ["pmclua.stats.variance"] = { "components" },
 })
 

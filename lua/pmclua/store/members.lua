@@ -90,6 +90,7 @@ M.header = {
   baseline = either(text, map_of(level)), against = map_of(level), notes = map_of(text),
   margin = either(number, map_of(number)), level = share,
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),
+  fit = members_of { over = text, exponent = number, margin = number, at = list_of(number), names = texts },
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
   host = object, hosts = list_of(object), merged = list_of(text), lacks = list_of(text), reject_if = text,
   overhead = list_of(overhead),

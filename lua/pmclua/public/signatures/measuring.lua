@@ -50,6 +50,7 @@ record experiment_keys
     function(result), asked after each repetition of all cells: true ends the run
   reject_if?: string -- a condition on the counts of a repetition: where it holds, it is repeated, at most 20 times
   expect?: condition|condition[] -- predictions: "cycles == 3 +- 2%"; exit 3 where one fails
+  fit?: name|table -- how quantities grow over a numeric factor: "n", or fit_keys
   gate?: condition|condition[] -- limits: "instructions <= +1%", "page_faults <= 5000"
   against?: string|table -- a workload or partial cell that relative limits refer to
   notes?: table -- texts by name, stored and shown: { commit = "1a2b3c" }
@@ -69,6 +70,13 @@ record experiment_keys
   prepare?: workload -- run before each repetition; never counted
   conclude?: workload -- run after each repetition; never counted
   cleanup?: workload -- run once after a cell; never counted
+
+record fit_keys
+  [1]: name -- the factor
+  exponent?: number -- predicted of the primary quantity; exit 3 where the fitted one differs
+  margin?: number(0..) -- exponents no further apart are the same; default: 0.1
+  at?: number|number[] -- sizes to predict values at
+  names?: name|name[] -- of events and metrics; default: all
 
 class experiment e
   A checked declaration that can be run.
@@ -111,6 +119,7 @@ record override_keys
   timeout?: duration
   simulate?: boolean
   simulation?: string[]|table
+  fit?: name|table
   set?: table -- levels by factor: { n = { 64, 128 } }
 
 pmc.why(a: workload, b: workload, options?: why_options) -> why

@@ -28,7 +28,7 @@ pmc.formats(kind?: name) -> names: string[]
   > print(table.concat(pmc.formats "gate", " "))
 
 record plot_options picture_options
-  kind?: name -- "distribution", "ecdf", "factor", "regression", "order", "histogram" or "time"
+  kind?: name -- "distribution", "ecdf", "factor", "fit", "regression", "order", "histogram" or "time"
   name?: name -- the event or metric; default: the primary one
 
 record picture_options
@@ -121,6 +121,54 @@ record with_options
   metrics?: spec|spec[]
   baseline?: name|table -- a workload's name, "n=256", or a partial cell
   primary?: name
+  fit?: name|table -- the factor that quantities grow over, or fit_keys
+
+result:fit(over: name, options?: fit_options) -> growth[]
+  How quantities grow over a numeric factor: for each, each workload and each level of the other factors.
+  raises an error for a factor that has fewer than four levels above 0
+  > local sizes = { workloads = "head -c {n} /dev/zero", factors = { { "n", { 1e3, 1e4, 1e5, 1e6 } } } }
+  > sizes.events, sizes.repetitions = "page-faults", 2
+  > print(pmc.experiment(sizes):run({ store = false, quiet = true }):fit("n")[1])
+
+record fit_options
+  names?: name|name[] -- of events and metrics; default: all that have values
+  exponent?: number -- a prediction
+  margin?: number(0..) -- exponents no further apart are the same; default: 0.1
+  level?: level -- of the intervals; default: 0.95
+
+class growth growth
+  How one quantity grows. Prints as a sentence.
+  name: string
+  title: string
+  unit: string
+  over: string -- the factor
+  workload: string
+  levels: table -- of the other factors
+  cells: cell[] -- by size
+  shape?: "power"|"linear"|"n log n"|"steps" -- the best by the criterion
+  parameters?: table -- of the shape: a and b, or factor, exponents and breaks; each has value, low, high
+  exponent?: table -- of a power law, whatever the shape: value, low, high
+  shapes?: table[] -- the best first: shape, criterion (AICc), spread of the residuals
+  sizes?: number[]
+  values?: number[] -- medians
+  residuals?: number[] -- the share by which each lies above the curve
+  n?: integer
+  level?: number
+  asked?: table -- exponent, margin
+  verdict?: "same"|"differs"|"undecided" -- the exponent against that
+  why?: string -- why there is no fit
+  > local sizes = { workloads = "head -c {n} /dev/zero", factors = { { "n", { 1e3, 1e4, 1e5, 1e6 } } } }
+  > sizes.events, sizes.repetitions = "page-faults", 2
+  > growth = pmc.experiment(sizes):run({ store = false, quiet = true }):fit("n")[1]
+
+growth:at(size: number(0..)) -> prediction: table?, why: string?
+  What the curve says of a size: x, value, low, high (of a value measured there), beyond (no size is so small, or so
+  large).
+  > print(growth:at(1e7).value)
+
+growth:sentence() -> text: string
+  The fit in words.
+  > print(growth:sentence())
 
 result:values(name: name, conditions?: table) -> number[]
   The values of an event or metric in one cell, in the order of measurement.

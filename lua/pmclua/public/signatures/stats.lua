@@ -119,6 +119,11 @@ record series
   group?: integer -- the i-th points of the series of one group were measured together
   clusters?: table -- of each point: those of one cluster are taken together
 
+pmc.stats.growth(x: number[], y: number[], level?: level) -> growth: table?, reason: string?
+  How y grows with sizes x, with relative errors: { shape, parameters, exponent, shapes, residuals, x, y, n, level };
+  shape is "power", "linear", "n log n" or "steps", the best by AICc. All numbers are above 0.
+  > print(pmc.stats.growth({ 1, 2, 4, 8 }, { 3, 6.1, 11.9, 24 }).exponent.value)
+
 pmc.stats.components(groups: (number[])[]) -> components: table?, reason: string?
   Variance between and within groups: { mean, between, within, between_share, within_share, groups, n }.
   > print(pmc.stats.components({ { 1, 2 }, { 5, 6 } }).between)

@@ -16,6 +16,8 @@ local gnuplot = require "pmclua.report.plot.gnuplot"
 
 local M = {}
 
+local LINES = 4                 -- fits in one chart
+
 -- ---- which cells, under which names ----------------------------------------------------------------------
 
 local function refuse(message, hint)
@@ -154,14 +156,74 @@ function M.factor(result, name)
     y = { label = scale.label, log = scale.log }, series = series } })
 end
 
+-- ---- growth: a factor against a quantity, with the curve -------------------------------------------------
+
+local POINTS_OF_CURVE, BEYOND = 80, 2
+
+-- Points of a curve between two sizes.
+local function curve_data(growth, from, to, divisor)
+  local data = {}
+  for i = 0, POINTS_OF_CURVE do
+    local size = from * (to / from) ^ (i / POINTS_OF_CURVE)
+    local found = growth:at(size)
+    data[#data + 1] = found and { size, found.value / divisor } or nil
+  end
+  return data
+end
+
+-- Where a curve ends: at the sizes that predictions are asked for, or at twice the largest.
+local function reach_of(growth, fit)
+  local last = growth.sizes[#growth.sizes]
+  return math.max(BEYOND * last, unpack(fit and fit.over == growth.over and fit.at or {}))
+end
+
+-- The medians, the curve through them, and dashed what lies beyond them; and residuals, as shares.
+local function growth_series(growth, label, scale, colour, fit)
+  local first, last, medians, left = growth.sizes[1], growth.sizes[#growth.sizes], {}, {}
+  for i, cell in ipairs(growth.cells) do
+    medians[i] = interval_row(cell, growth.name, growth.sizes[i], scale.divisor)
+    left[i] = { growth.sizes[i], 100 * growth.residuals[i] }
+  end
+  local title = ("%s: %s"):format(label, require("pmclua.report.growth").formula(growth))
+  local beyond = curve_data(growth, last, reach_of(growth, fit), scale.divisor)
+  return { { style = "curve", colour = colour, data = curve_data(growth, first, last, scale.divisor) },
+      { style = "beyond", colour = colour, data = beyond },
+      { title = title, style = "marked", colour = colour, data = medians } },
+    { style = "points", colour = colour, data = left }
+end
+
+function M.fit(result, name)
+  local fit, cells = result.header.fit, cells_with(result, name)
+  local over = fit and fit.over or (cells_of.swept(cells))
+  if not over then refuse("there is no factor that anything could grow over", "try --kind distribution") end
+  local grown, varies = result:fit(over, { names = name }), cells_of.varying(cells)
+  local scale = axis.of_cells(cells, name)
+  local above, below, why = {}, {}, nil
+  for i, growth in ipairs(grown) do
+    why = why or growth.why
+    if not growth.why and #below < LINES then
+      local label = cells_of.label(growth.cells[1], varies, over)
+      local series, residuals = growth_series(growth, label, scale, i, fit)
+      lists.append(above, series)
+      below[#below + 1] = residuals
+    end
+  end
+  if #below == 0 then refuse(("%s has no curve: %s"):format(name, why)) end
+  local _, _, tics = positions_of(result, over)
+  local x = axis.around(text.safe(over), tics, true)
+  x.high = math.max(x.high, 1.2 * above[2].data[#above[2].data][1])
+  return chart_of(result, cells, #cells, "medians with " .. words.interval_of()
+    .. "s, the curve that fits best, dashed beyond the data; and residuals", {
+      { x = x, y = { label = scale.label, log = true }, series = above },
+      { x = x, y = { label = "residual (%)", zero = true }, series = below } })
+end
+
 -- ---- regression and its residuals ------------------------------------------------------------------------
 
 local function line_of(fit, divisor)
   return { { fit.least, (fit.intercept + fit.slope * fit.least) / divisor },
     { fit.most, (fit.intercept + fit.slope * fit.most) / divisor } }
 end
-
-local LINES = 4                 -- beside each other
 
 local function fitted_cells(result, name)
   local cells, labels, count = cells_with(result, name, LINES)

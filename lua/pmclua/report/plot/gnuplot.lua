@@ -43,7 +43,8 @@ M.MOST_SERIES = styles.COLOURS
 
 ---@class pmclua.ChartSeries
 ---@field title? string none: not in the key
----@field style "points"|"lines"|"steps"|"marks"|"boxes"|"bars"|"rows" marks: points with intervals (x y low high);
+---@field style "points"|"lines"|"curve"|"beyond"|"steps"|"marks"|"marked"|"boxes"|"bars"|"rows" marks: points with
+---  intervals (x y low high), joined; marked: not joined; curve: a fitted one; beyond: where it leaves the data;
 ---  boxes: x, lowest, lower quartile, median, upper quartile, highest; bars: middle, height, width;
 ---  rows: length, middle, thickness, low, high
 ---@field colour integer which of the colours, from 1

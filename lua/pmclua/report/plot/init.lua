@@ -11,13 +11,13 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-M.KINDS = { "distribution", "ecdf", "factor", "regression", "order", "histogram", "time" }
+M.KINDS = { "distribution", "ecdf", "factor", "fit", "regression", "order", "histogram", "time" }
 M.FORMATS = { "text", "svg", "png" }
 
 local WIDEST = 120              -- characters of text
 
 ---@class pmclua.PlotOptions
----@field kind? "distribution"|"ecdf"|"factor"|"regression"|"order"|"histogram" the first that fits by default
+---@field kind? "distribution"|"ecdf"|"factor"|"fit"|"regression"|"order"|"histogram" the first that fits by default
 ---@field name? string event or metric, the primary one by default
 ---@field format? "text"|"svg"|"png" text by default, or what `output` ends in
 ---@field output? string path: the picture is written there
@@ -100,6 +100,7 @@ end
 
 local function default_kind(result, name)
   if lists.any(result:list(), function(cell) return cell.region end) then return "histogram" end
+  if result.header.fit then return "fit" end
   if most_levels(result) > 2 then return "factor" end
   return has_lines(result, name) and "regression" or "distribution"
 end
@@ -153,7 +154,7 @@ function M.for_page(result)
   if not require("pmclua.report.plot.gnuplot").program() then return {} end
   local name = default_name(result)
   if not has_values(result, name) then return {} end
-  local kinds = lists.joined { { most_levels(result) > 2 and "factor" or nil },
+  local kinds = lists.joined { { result.header.fit and "fit" or most_levels(result) > 2 and "factor" or nil },
     { has_lines(result, name) and "regression" or nil }, { "distribution", "order" } }
   return lists.map(kinds, function(kind)
     local ok, plot = pcall(M.new, result, { kind = kind, name = name })

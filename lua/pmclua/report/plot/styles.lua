@@ -41,6 +41,16 @@ M.PICTURE = {
     return { ("using 1:2 with points pt %d ps 0.6 lc rgb '%s'"):format(shape(series), colour(series)) }
   end,
   lines = curve, steps = curve,
+  curve = function(series)
+    return { ("using 1:2 with lines lw 2 lc rgb '%s'"):format(colour(series)) }
+  end,
+  beyond = function(series)
+    return { ("using 1:2 with lines lw 2 dt 3 lc rgb '%s'"):format(colour(series)) }
+  end,
+  marked = function(series)
+    return { ("using 1:2:3:4 with yerrorbars pt %d ps 0.9 lw 1.5 lc rgb '%s'"):format(shape(series),
+      colour(series)) }
+  end,
   marks = function(series)
     local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
     return { ("using 1:2 with linespoints pt %d ps 0.9 %s"):format(shape(series), look),
@@ -79,7 +89,11 @@ M.TEXT = {
       ("using 1:2 with points pt '%s'"):format(M.letter(series)) }
   end,
   lines = function() return { "using 1:2 with lines" } end,
+  curve = function() return { "using 1:2 with points pt '.'" } end,
+  beyond = function() return { "using 1:2 every 8 with points pt ':'" } end,
   steps = function() return { "using 1:2 with steps" } end,
 }
+
+M.TEXT.marked = M.TEXT.marks
 
 return M

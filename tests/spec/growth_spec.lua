@@ -1,0 +1,181 @@
+-- How quantities grow with a size: shapes, parameters, intervals, predictions, and what reports say of them.
+
+local made = require "tests.support.results"
+local pmc = require "pmclua"
+local simulate = require "tests.bench.simulate"
+local support = require "tests.support"
+
+local SIZES = { 16, 32, 64, 128, 256, 512, 1024, 2048 }
+-- 3 n + 500, and noise. Expected values are scipy.optimize.curve_fit's on logarithms, and linregress's, SciPy 1.10.
+local VALUES = { 548.1, 601.7, 688.0, 889.2, 1270.4, 2031.9, 3570.2, 6660.8 }
+
+local function near(expected, found, share)
+  assert.is_true(math.abs(found - expected) <= (share or 1e-6) * math.abs(expected),
+    ("%.12g is not %.12g"):format(found, expected))
+end
+
+local function values_of(f)
+  local list = {}
+  for i, n in ipairs(SIZES) do list[i] = f(n) end
+  return list
+end
+
+describe("a fit over sizes", function()
+  it("agrees with SciPy", function()
+    local found = pmc.stats.growth(SIZES, VALUES)
+    assert.equal("linear", found.shape)
+    near(3.0003928, found.parameters.a.value)
+    near(501.43004686, found.parameters.b.value)
+    near(0.024756, found.parameters.a.high - found.parameters.a.value, 1e-4)
+    near(7.30078495, found.parameters.b.high - found.parameters.b.value)     -- HC3, the larger one
+    near(0.5151009987157, found.exponent.value)
+    near(-75.04651975, found.shapes[1].criterion)
+    assert.same({ "n log n", -34.108376 },
+      { found.shapes[2].shape, tonumber(("%.6f"):format(found.shapes[2].criterion)) })
+  end)
+
+  it("finds each shape, exactly where values are", function()
+    local power = pmc.stats.growth(SIZES, values_of(function(n) return 5 * n ^ 2 end))
+    assert.equal("power", power.shape)
+    near(2, power.parameters.exponents[1].value)
+    near(5, power.parameters.factor.value)
+    local linear = pmc.stats.growth(SIZES, values_of(function(n) return 7 * n + 40 end))
+    near(7, linear.parameters.a.value)
+    near(40, linear.parameters.b.value)
+    local sorting = pmc.stats.growth(SIZES,
+      values_of(function(n) return 2 * n * math.log(n) / math.log(2) + 9 end))
+    assert.equal("n log n", sorting.shape)
+    near(2, sorting.parameters.a.value)
+  end)
+
+  it("finds where the exponent changes", function()
+    local x, y = {}, {}
+    for i = 1, 14 do
+      x[i] = 2 ^ (9 + i)
+      y[i] = (x[i] < 3e5 and 4 or 4 * (x[i] / 3e5)) * (1 + 0.01 * (i * 5 % 3 - 1))
+    end
+    local found = pmc.stats.growth(x, y)
+    assert.same({ "steps", 1 }, { found.shape, #found.parameters.breaks })
+    local at = found.parameters.breaks[1]
+    assert.is_true(at.low < 3e5 and at.high > 3e5 and at.high / at.low < 1.5)
+    near(1, found.parameters.exponents[2].value, 0.05)
+  end)
+
+  it("falls, too", function()
+    local found = pmc.stats.growth(SIZES, values_of(function(n) return 1e6 / n end))
+    near(-1, found.exponent.value)
+  end)
+
+  it("without an answer says why", function()
+    local _, few = pmc.stats.growth({ 1, 2, 3 }, { 1, 2, 3 })
+    local _, zero = pmc.stats.growth({ 1, 2, 3, 4 }, { 1, 2, 0, 4 })
+    local _, size = pmc.stats.growth({ 0, 2, 3, 4 }, { 1, 2, 3, 4 })
+    local _, twice = pmc.stats.growth({ 1, 1, 3, 4 }, { 1, 2, 3, 4 })
+    assert.same({ "a fit takes 4 sizes, there are 3", "the value at 3 is 0, which has no logarithm",
+      "a size of 0 has no logarithm", "a size comes twice" }, { few, zero, size, twice })
+  end)
+
+  it("has intervals that hold the truth in 93 % at least", function()
+    for i, shape in ipairs(simulate.shapes_of_growth) do
+      local noise, sizes = simulate.noises_of_growth[1 + i % 2], shape.name == "steps" and 14 or 8
+      for name, share in pairs(simulate.growth(shape, noise, sizes, 200, i)) do
+        assert.is_true(share > 0.93 - 5 * math.sqrt(0.05 * 0.95 / 200), shape.name .. name)
+      end
+    end
+  end)
+end)
+
+-- Cells of one kernel over n, whose cycles are these; instructions are always 7, page faults 0.
+local function result_of(values, more)
+  local cells = {}
+  for i in ipairs(values) do cells[i] = { workload = "rows", levels = { n = SIZES[i] } } end
+  local sizes = { unpack(SIZES, 1, #values) }
+  local header = made.header(support.merged({ cells = cells, factors = { { "n", sizes } },
+    primary = "cycles", repetitions = 2,
+    workloads = { { name = "rows", kind = "command", per = "run" } } }, more))
+  local records = {}
+  for i, cell in ipairs(cells) do
+    for _, record in ipairs(made.records({ { values[i], values[i] }, { 7, 7 }, { 0, 0 } },
+      { workload = "rows", levels = cell.levels, cell = i })) do records[#records + 1] = record end
+  end
+  local result = made.result(header, records)
+  result.status = "complete"
+  return result
+end
+
+local function squares() return values_of(function(n) return 5 * n ^ 2 end) end
+
+describe("a result", function()
+  it("says how each quantity grows, and whether as predicted", function()
+    local r = result_of(squares())
+    local growth = r:fit("n", { names = "cycles", exponent = 3 })[1]
+    assert.same({ "differs", "power" }, { growth.verdict, growth.shape })
+    assert.matches("exponent 2 [2.00 … 2.00]: not 3", tostring(growth), 1, true)
+    assert.equal("same", r:fit("n", { names = "cycles", exponent = 2 })[1].verdict)
+    assert.matches(": n²$", tostring(r:fit("n", { names = "cycles" })[1]))
+    local constant = r:fit("n", { names = "instructions" })[1]
+    assert.matches(": constant$", tostring(constant))
+    assert.matches("no fit: the value at 16 is 0", tostring(r:fit("n", { names = "page-faults" })[1]))
+  end)
+
+  it("predicts, and marks what lies beyond its sizes", function()
+    local growth = result_of(squares()):fit("n", { names = "cycles" })[1]
+    near(5 * 100 ^ 2, growth:at(100).value)
+    assert.same({ false, true, true }, { growth:at(100).beyond, growth:at(8).beyond, growth:at(4096).beyond })
+  end)
+
+  it("refuses factors that nothing can grow over", function()
+    local r = result_of(squares())
+    assert.matches("there is no such factor; did you mean 'n'", support.message_of(r.fit, r, "N"), 1, true)
+    local few = result_of { 1, 2, 3 }
+    assert.matches("a fit takes 4 levels, there are 3", support.message_of(few.fit, few, "n"), 1, true)
+    assert.matches("fit", support.message_of(r.with, r, { fit = { "n", exponents = 2 } }), 1, true)
+  end)
+
+  it("shows fits in every format for people, and in JSON", function()
+    local r = result_of(squares()):with { fit = { "n", exponent = 3, at = 4096, names = "cycles" } }
+    for _, format in ipairs { "table", "markdown", "html" } do
+      local text = r:report { format = format, width = 120, utf8 = true, plots = {} }
+      assert.matches("growth over n", text, 1, true)
+      assert.matches("not 3", text, 1, true)
+      assert.matches("at 4,096 (beyond the data)", (text:gsub("\\", "")), 1, true)
+    end
+    local fits = require("dkjson").decode(r:report { format = "json" }).fits
+    assert.same({ 1, "differs", true }, { #fits, fits[1].verdict, fits[1].predictions[1].beyond })
+  end)
+
+  it("has a plot of it, with residuals, and dashed beyond the data", function()
+    local chart = require("pmclua.report.plot").new(result_of(squares()), { kind = "fit" }).chart
+    local curve, beyond, medians = unpack(chart.panels[1].series)
+    assert.same({ "curve", "beyond", "marked", 8 },
+      { curve.style, beyond.style, medians.style, #medians.data })
+    assert.equal(2048, beyond.data[1][1])
+    assert.is_true(chart.panels[2].y.zero)
+  end)
+end)
+
+describe("an experiment's fit", function()
+  local function declared(fit)
+    return { workloads = "head -c {n} /dev/zero", factors = { { "n", { 1e5, 2e5, 4e5, 8e5 } } },
+      fit = fit, events = "page-faults", repetitions = 2, warmup = 0 }
+  end
+
+  it("is checked with the rest", function()
+    local message = support.message_of(pmc.experiment, declared { "m" })
+    assert.matches("fit over 'm': there is no such factor", message, 1, true)
+    message = support.message_of(pmc.experiment, declared { "n", names = "cycles", exponents = 2 })
+    assert.matches("fit: there is no 'cycles' here", message, 1, true)
+    assert.matches("exponents", message, 1, true)
+  end)
+
+  it("is a prediction: where the exponent differs, the exit status is 3", function()
+    local folder = support.folder()
+    local script = support.write(folder .. "/grow.lua", [[
+      return require("pmclua").experiment { workloads = "head -c {n} /dev/zero", repetitions = 2, warmup = 0,
+        factors = { { "n", { 1e5, 2e5, 4e5, 8e5 } } }, fit = { "n", exponent = 2 },
+        events = "page-faults" } ]])
+    local run = support.pmclua { script, "--no-store" }
+    assert.equal(3, run.status, run.err)
+    assert.matches("expect 'exponent of page_faults over n == 2': page%-faults, .*: not 2\n", run.err)
+  end)
+end)
