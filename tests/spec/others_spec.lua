@@ -201,6 +201,18 @@ describe("folders of another user", function()
     assert.not_equal("", support.output_of(("find %s -name '*.jsonl'"):format(own)))
   end)
 
+  it("have no pipe that it waits at, neither as a result nor as a program", function()
+    local pipe = support.folder() .. "/pipe"
+    os.execute(("mkfifo -m 777 %s && chown 65534 %s"):format(pipe, pipe))
+    for _, words in ipairs { { "report", pipe }, { "gate", pipe, "--limit", "page_faults <= 1" },
+      { "stat", "--simulate", "--", pipe } } do
+      local got = support.pmclua(words, { limit_s = 20 })
+      local why = words[1] == "stat" and "cannot execute" or "it is a named pipe of another user"
+      assert.matches(why, got.err, 1, true)
+      assert.is_true(got.status ~= 0)
+    end
+  end)
+
   it("have no tables of events and metrics for it", function()
     support.write(theirs .. "/mine.json", '[{"MetricName": "mine", "MetricExpr": "cycles"}]')
     local _, told = run({ "events", "metrics" }, { PMCLUA_VENDOR = theirs })

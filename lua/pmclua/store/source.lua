@@ -82,6 +82,13 @@ local function open_stream(path)
     is_stream = true }, Source)
 end
 
+-- A pipe that has a name waits for whoever may write it, and takes what he writes. Those without a name, as /dev/stdin
+-- under sudo, were handed to us.
+local function is_of_another(path, facts)
+  local real = core.real_path(path)
+  return facts.mode == "named pipe" and facts.uid ~= core.uid() and not (real and real:find "pipe:%[")
+end
+
 --- Opens a result file's text. Raises an error object.
 ---@param path string "-": standard input
 ---@return pmclua.store.Source
@@ -89,9 +96,12 @@ function M.open(path)
   if path == "-" then return open_stream(path) end
   local status, code, number = core.stat(path)
   if not status then refuse("open", path, code, number) end
-  local mode = require("lfs").attributes(path, "mode")
-  if STREAMS[mode] then return open_stream(path) end
-  if mode ~= "file" then refuse("open", path, "it is not a plain file") end
+  local facts = require("lfs").attributes(path) or {}
+  if is_of_another(path, facts) then
+    refuse("open", path, "it is a named pipe of another user", nil, "let a shell read it: pmclua … - <PIPE")
+  end
+  if STREAMS[facts.mode] then return open_stream(path) end
+  if facts.mode ~= "file" then refuse("open", path, "it is not a plain file") end
   local file = open_plain(path)
   if is_compressed(file) then
     file:close()

@@ -80,10 +80,15 @@ function Command:program(levels)
   end
 end
 
---- The problem with argv[0], if it can be seen now: an error object, or nil.
+local ENOENT, EACCES = 2, 13
+
+--- The problem with argv[0], if it can be seen now: an error object, or nil. What opens a program itself, as Valgrind
+--- does, would wait at a pipe for ever.
 function Command:problem(levels)
-  if self:program(levels) then return nil end
-  return explain.system(2, "execute", shellwords.fill(self.argv[1], levels or {}))
+  local path = self:program(levels)
+  local is_pipe = path and require("lfs").attributes(path, "mode") == "named pipe"
+  if path and not is_pipe then return nil end
+  return explain.system(path and EACCES or ENOENT, "execute", shellwords.fill(self.argv[1], levels or {}))
 end
 
 --- The name of its program where that has others do its work (srun, ssh); nil: it does not. Of what a shell executes
