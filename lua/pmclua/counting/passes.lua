@@ -199,7 +199,8 @@ end
 ---@field groups pmclua.PerfGroup[]
 ---@field events integer[] of all groups, and what is taken from Linux's accounts; of a simulated pass what
 ---  Valgrind counts
----@field simulated { cache: boolean, branch: boolean }? what Valgrind simulates in it: it has no groups then
+---@field simulated { cache: boolean, branch: boolean, heap: true? }? what Valgrind simulates in it, or whether it
+---  counts allocations: it has no groups then
 
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
@@ -250,14 +251,19 @@ function passes.at_once(events, target)
   return groups
 end
 
---- The pass in which Valgrind counts, a run of its own; nil where it counts nothing.
-local function simulated_pass(events)
-  local own, indices = {}, {}
-  for index, event in ipairs(events) do
-    if event.simulated and not event.status then own[#own + 1], indices[#indices + 1] = event, index end
+-- The passes in which Valgrind counts, each a run of its own: simulated counts, and allocations.
+local function simulated_passes(events)
+  local simulated, list = require "pmclua.event.simulated", {}
+  for _, is_heap in ipairs { false, true } do
+    local own, indices = {}, {}
+    for index, event in ipairs(events) do
+      if event.simulated and not event.status and simulated.is_of_heap(event) == is_heap then
+        own[#own + 1], indices[#indices + 1] = event, index
+      end
+    end
+    if #own > 0 then list[#list + 1] = { groups = {}, events = indices, simulated = simulated.needs(own) } end
   end
-  if #own == 0 then return nil end
-  return { groups = {}, events = indices, simulated = require("pmclua.event.simulated").needs(own) }
+  return list
 end
 
 --- Plans the passes of a list of events, whose statuses it fills in.
@@ -296,12 +302,12 @@ function passes.plan(events, mode, target, options)
     list_events(pass, events)
     if options.inherit == false then leave_children_out(pass.groups) end
   end
-  local simulated = simulated_pass(events)
+  local is_any = lists.any(events, function(event) return event.simulated end)
+  local simulated = is_any and simulated_passes(events) or {}
   -- A run without counters may say nothing of what was asked for.
   local has_facts = lists.any(events, function(event) return event.tool end)
-  if simulated and #usable == 0 and not has_facts then list = {} end
-  list[#list + 1] = simulated
-  return list, anchors
+  if #simulated > 0 and #usable == 0 and not has_facts then list = {} end
+  return lists.append(list, simulated), anchors
 end
 
 return passes

@@ -168,8 +168,10 @@ local function notes_of(event)
   note(event.tool and not event.take, "in %s; taken from the record, costs nothing", event.unit)
   note(event.take, "in %s; taken from /proc before and after, outside of what is timed",
     event.unit == "" and "calls" or event.unit)
-  note(event.simulated, "simulated by Valgrind, as the sum of its %s: in a run of its own, 25 to 130 times "
-    .. "as long; user space only", table.concat(event.simulated or {}, " + "))
+  local is_heap = event.simulated and require("pmclua.event.simulated").is_of_heap(event)
+  note(event.simulated and not is_heap, "simulated by Valgrind, as the sum of its %s: in a run of its own, "
+    .. "25 to 130 times as long; user space only", table.concat(event.simulated or {}, " + "))
+  note(is_heap, "counted by Valgrind's DHAT in a run of its own, of commands that are no static programs")
   note(event.table, "%s is of %s", event.alias, event.table)
   note(not event.verified and not event.absent, "unverified: nothing confirms that the PMU has this code; "
     .. "if not, this event reads 0, so a 0 is not reported as a count")

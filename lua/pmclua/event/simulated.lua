@@ -11,7 +11,7 @@ local M = {}
 --- The PMU that they are said to be of.
 M.PMU = "valgrind"
 
---- Name, which of Valgrind's counters are summed, what it counts.
+--- Name, which of Valgrind's counters are summed, what it counts, its unit.
 M.events = {
   { "instructions", { "Ir" }, "instructions executed" },
   { "loads", { "Dr" }, "reads of memory" },
@@ -31,6 +31,12 @@ M.events = {
   { "branch-misses", { "Bcm" }, "conditional branches that the simulated predictor mispredicts" },
   { "indirect-branches", { "Bi" }, "indirect branches executed" },
   { "indirect-misses", { "Bim" }, "indirect branches that the simulated predictor mispredicts" },
+  { "allocations", { "tbk" }, "heap blocks allocated (malloc, new …); each realloc is one more" },
+  { "allocated-bytes", { "tb" }, "bytes of all heap blocks allocated", "bytes" },
+  { "peak-heap", { "gb" }, "bytes of the heap blocks that exist at once, at their most", "bytes" },
+  { "unread-bytes", { "unread" },
+    "bytes of heap blocks that are never read, at least: by chain of calls what is allocated beyond what is "
+      .. "read", "bytes" },
   { "Ir", { "Ir" }, "instructions executed, by Valgrind's own name" },
   { "Dr", { "Dr" }, "reads of memory, by Valgrind's own name" },
   { "Dw", { "Dw" }, "writes of memory, by Valgrind's own name" },
@@ -50,6 +56,9 @@ local CACHE = { Dr = true, Dw = true, I1mr = true, D1mr = true, D1mw = true, ILm
   DLmw = true }
 local BRANCH = { Bc = true, Bcm = true, Bi = true, Bim = true }
 
+-- DHAT's; all others are cachegrind's and callgrind's.
+local HEAP = { tbk = true, tb = true, gb = true, unread = true }
+
 local function field_of(name) return ("%s_%s"):format(M.PMU, (name:gsub("-", "_"))) end
 
 --- The spec of an event.
@@ -63,7 +72,7 @@ function M.spec(name) return ("%s::%s"):format(M.PMU, name) end
 function M.find(name)
   local row = lists.find(M.events, function(row) return row[1] == name end)
   return row and { source = "valgrind", pmu = M.PMU, simulated = { unpack(row[2]) },
-    own_field = field_of(name) }
+    unit = row[4], own_field = field_of(name) }
 end
 
 --- The spec of an event by its name in formulae: "valgrind::l1d-misses" for "valgrind_l1d_misses".
@@ -132,11 +141,16 @@ function M.try(event)
   return { status = "unsupported", note = note, why = "Valgrind is not installed: apt-get install valgrind" }
 end
 
---- What Valgrind has to simulate for some events.
+--- Whether DHAT counts an event, in a run of its own, rather than cachegrind.
+---@param event pmclua.Event
+---@return boolean
+function M.is_of_heap(event) return HEAP[event.simulated[1]] or false end
+
+--- What Valgrind has to simulate for some events of one tool.
 ---@param events pmclua.Event[]
----@return { cache: boolean, branch: boolean }
+---@return { cache: boolean, branch: boolean, heap: true? }
 function M.needs(events)
-  local needs = { cache = false, branch = false }
+  local needs = { cache = false, branch = false, heap = #events > 0 and M.is_of_heap(events[1]) or nil }
   for _, event in ipairs(events) do
     for _, counter in ipairs(event.simulated or {}) do
       needs.cache = needs.cache or CACHE[counter] or false

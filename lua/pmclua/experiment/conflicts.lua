@@ -94,13 +94,25 @@ local function check_iterations(declaration, wrong)
   end
 end
 
+-- DHAT counts whole runs.
+local function check_heap(declaration, wrong)
+  if not declaration.regions then return end
+  local event = lists.find(simulated_events(declaration), require("pmclua.event.simulated").is_of_heap)
+  if event then
+    wrong("%s is of whole runs, not of regions: `where` tells it by function, with -g by caller", event.name)
+  end
+end
+
 -- What Valgrind is to count: it runs the workloads itself, and counts them whole.
 local function check_simulated(declaration, wrong)
   if #simulated_events(declaration) == 0 then return end
   for _, workload in ipairs(declaration.workloads) do
-    local problem = require("pmclua.simulate").problem(workload)
+    local problem = lists.map(simulated_events(declaration), function(event)
+      return require("pmclua.simulate").problem(workload, event)
+    end)[1]
     if problem then wrong("simulated events: %s", problem) end
   end
+  check_heap(declaration, wrong)
   exclude(declaration, "simulated events", { "target", "delay" }, wrong,
     ": Valgrind counts whole runs that it starts")
   if declaration.regions and declaration.regions.entries then

@@ -247,7 +247,8 @@ end
 ---@param record table
 ---@param run pmclua.Run
 ---@param step table of plan.steps
----@param result table of Simulation:run, with `files`
+---@param result table of Simulation:run, with `files` and, of call chains, `chains`: for counters the cost of each
+---  chain, and how often each was called where that is known
 function M.add_simulated(record, run, step, result)
   local declaration, program = run.declaration, nil
   for _, name in ipairs(declaration.sample or {}) do
@@ -256,9 +257,8 @@ function M.add_simulated(record, run, step, result)
       if event.field == name then
         program = program or simulated_program(run, step)
         local profile = require("pmclua.simulate.profile").new(result.files, event, program)
-        if result.callers then
-          profile.chains, profile.calls =
-            require("pmclua.simulate.callers").of(result.callers, event.simulated)
+        if declaration.sample.call_chains and result.chains then
+          profile.chains, profile.calls = result.chains(event.simulated)
         end
         profile.sources = program and require("pmclua.profile.written").sources(profile.lines,
           function() return program.written end)

@@ -29,12 +29,13 @@ local function names(events, indices)
 end
 
 -- Valgrind 3.19 on x86-64, CPU time over that of the program itself.
-local COST = "%s, simulated by Valgrind: a run takes some %s times as long as the program itself; two runs "
-  .. "of a cell that agree are enough, unless it has threads or forks"
+local COST = "%s, %s by Valgrind: a run takes some %s times as long as the program itself; two runs of a "
+  .. "cell that agree are enough, unless it has threads or forks"
 
 local function simulated(events, pass)
-  local is_more = pass.simulated.cache or pass.simulated.branch
-  return COST:format(names(events, pass.events), is_more and "40 to 130" or "25 to 50")
+  local listed_names, is_more = names(events, pass.events), pass.simulated.cache or pass.simulated.branch
+  if pass.simulated.heap then return COST:format(listed_names, "counted", "20 to 100") end
+  return COST:format(listed_names, "simulated", is_more and "40 to 130" or "25 to 50")
 end
 
 -- The events of a pass; where they are several groups, in perf's braces.

@@ -18,8 +18,10 @@ M.UNKNOWN = "[caller unknown]"
 
 local NAMELESS = "code without symbols"         -- as profile.lua has it
 
--- "f'2": f, entered again; "0x4a10": no name.
-local function frame_of(said)
+--- The name of a frame in chains: "f'2" is f, entered again; "0x4a10" has no name.
+---@param said string the symbol
+---@return string? frame
+function M.frame(said)
   if said:find "^%d+$" then return nil end
   if said:find "^0x%x+$" or said == "???" then return NAMELESS end
   return (spell((said:gsub("@@.*$", ""))):gsub("[;%c]", ":"))
@@ -31,7 +33,7 @@ local function chain_of(self, context)
   if known then return known end
   local names, count = {}, 0
   for said in context:gmatch "[^']+" do
-    local name = frame_of(said)
+    local name = M.frame(said)
     count = count + 1
     if name then table.insert(names, 1, name) end
     if name == "main" then break end

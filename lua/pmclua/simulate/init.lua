@@ -7,7 +7,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
---- Counts a cell's workload: simulate/command.lua, simulate/kernel.lua.
+--- Counts a cell's workload: simulate/command.lua, simulate/kernel.lua, simulate/heap.lua.
 ---@class pmclua.SimulatedWorkload
 ---@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?): table one repetition: the result
 ---  as Session:run has it, with `simulated`, counts by index of the event, `instructions`, and `is_certain`: nothing
@@ -31,10 +31,16 @@ local M = {}
 local Simulation = {}
 Simulation.__index = Simulation
 
---- Why workloads of a kind cannot be simulated; nil: they can.
+local NO_HEAP = "%s is a %s: Valgrind's DHAT counts the allocations of commands"
+
+--- Why an event of a workload of a kind cannot be simulated; nil: it can.
 ---@param workload table
+---@param event pmclua.Event
 ---@return string?
-function M.problem(workload)
+function M.problem(workload, event)
+  if workload.kind ~= "command" and require("pmclua.event.simulated").is_of_heap(event) then
+    return NO_HEAP:format(workload.name, workload.kind)
+  end
   if workload.kind == "command" or workload.kind == "kernel" then return nil end
   if workload.kind == "function" then
     local said = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
@@ -58,11 +64,13 @@ function M.new(declaration, plan, session, deciding)
       remark = function(remark) said:add(remark) end } }, Simulation)
 end
 
-local function counter_of(self, cell)
-  if not self.cells[cell.index] then
-    self.cells[cell.index] = require("pmclua.simulate." .. cell.workload.kind).new(self.context, cell)
+local function counter_of(self, cell, pass)
+  local key = cell.index * 2 + (pass.simulated.heap and 1 or 0)
+  if not self.cells[key] then
+    local name = pass.simulated.heap and "heap" or cell.workload.kind
+    self.cells[key] = require("pmclua.simulate." .. name).new(self.context, cell)
   end
-  return self.cells[cell.index]
+  return self.cells[key]
 end
 
 --- One repetition of a step whose pass is simulated.
@@ -71,7 +79,8 @@ end
 ---@param layout table? of this repetition
 ---@return table result of SimulatedWorkload:run
 function Simulation:run(step, iterations, layout)
-  return counter_of(self, step.cell):run(self.plan.passes[step.pass], iterations, layout)
+  local pass = self.plan.passes[step.pass]
+  return counter_of(self, step.cell, pass):run(pass, iterations, layout)
 end
 
 -- ---- how it ends -----------------------------------------------------------------------------------------------

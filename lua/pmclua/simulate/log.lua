@@ -13,6 +13,7 @@ local M = {}
 ---@field pid integer
 ---@field starts string[] command lines that it executed
 ---@field has_ended boolean
+---@field has_malloc boolean? its last program has DHAT's malloc, which "-v" tells
 
 ---@class pmclua.ValgrindLog
 ---@field processes pmclua.ValgrindProcess[] in the order of their first line
@@ -21,9 +22,11 @@ local M = {}
 ---@field killed pmclua.ValgrindProcess[] that wrote no counts
 ---@field last_words string? why Valgrind could not go on
 ---@field version string?
+local Log = {}
+Log.__index = Log
 
 -- The sums that a tool prints when a process ends; the rest of its report is not in every version.
-local ENDS = { "^I%s+refs:", "^Collected :", "^Events    :" }
+local ENDS = { "^I%s+refs:", "^Collected :", "^Events    :", "^Total: " }
 
 local function process_of(log, by_pid, pid)
   local process = by_pid[pid]
@@ -46,7 +49,10 @@ local function take(log, by_pid, pid, said)
   local command = said:match "^Command: (.*)$"
   if command then
     local process = process_of(log, by_pid, pid)
-    process.starts[#process.starts + 1], process.has_ended = command:gsub("\\(.)", "%1"), false
+    process.starts[#process.starts + 1] = command:gsub("\\(.)", "%1")
+    process.has_ended, process.has_malloc = false, nil
+  elseif said:find "^Reading syms from .*/vgpreload_dhat" then
+    process_of(log, by_pid, pid).has_malloc = true
   elseif lists.any(ENDS, function(pattern) return said:find(pattern) end) then
     process_of(log, by_pid, pid).has_ended = true
   end
@@ -66,11 +72,22 @@ local function count(log)
   return log
 end
 
+--- The files of processes that executed something: each of its last program, whole.
+---@param files { pid: integer }[]
+---@return table[]
+function Log:of_programs(files)
+  return lists.where(files, function(file)
+    return lists.any(self.processes, function(process)
+      return process.pid == file.pid and #process.starts > 0
+    end)
+  end)
+end
+
 --- The facts of a log.
 ---@param text string
 ---@return pmclua.ValgrindLog
 function M.parse(text)
-  local log, by_pid = { processes = {}, forks = 0, execs = 0, killed = {} }, {}
+  local log, by_pid = setmetatable({ processes = {}, forks = 0, execs = 0, killed = {} }, Log), {}
   for line in text:gmatch "[^\n]+" do
     local pid, said = line:match "^[=-][=-](%d+)[=-][=-]%s?(.*)$"
     if pid then take(log, by_pid, pid, said) end

@@ -107,10 +107,11 @@ end
 
 --- What each line of the source had, in the file's order. Of callgrind's files, costs of calls are marked `inclusive`:
 --- they are in the lines of the called function already.
----@param file pmclua.OutFile
+---@param file pmclua.OutFile|pmclua.HeapFile
 ---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, calls: integer?, called: string?,
 ---  counts: table<string, number> }[] calls, called: of an inclusive one
 function M.lines(file)
+  if file.lines then return file.lines end             -- DHAT's, which is parsed already
   -- A line of counts begins with one position or, with addresses, two.
   local positions = #words_of(file.text:match "\npositions:([^\n]*)" or "line")
   local reader = setmetatable({ file = file, lines = {}, names = { file = {}, object = {}, fn = {} },
