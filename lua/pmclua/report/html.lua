@@ -211,8 +211,8 @@ local function how(result, index, event)
   if event.status then return ("not counted (%s): %s"):format(event.status, event.why or "") end
   if event.tool then return "of each repetition's record, without a counter" end
   if event.simulated then
-    return ("simulated by Valgrind, the sum of its counters %s, in %s"):format(table.concat(event.simulated, " + "),
-      passes_of(result, index))
+    return ("simulated by Valgrind, the sum of its counters %s, in %s"):format(
+      table.concat(event.simulated, " + "), passes_of(result, index))
   end
   local source = SOURCES[event.source] or event.pmu and "an event of the PMU " .. event.pmu or "an event"
   return ("%s (%s), counted in %s"):format(source, attr_words(event.attr), passes_of(result, index))
