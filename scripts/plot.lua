@@ -6,7 +6,7 @@
 --   of repetitions up to a value), `factor` (medians with 95 % intervals against a factor), `fit` (the same
 --   with the curve that fits best, dashed beyond the data, and its residuals), `regression` (counts over
 --   iterations, with their line and residuals), `order` (values in time order), `histogram`.
---   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --json` as a
+--   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
 -- example:
@@ -71,7 +71,7 @@ local function conditions()
   return list
 end
 
--- Monitors and regions are not results: they are plotted as they are.
+-- What a monitor wrote is no result: it is plotted as it is.
 local function source()
   local files = { by = opt.by, unpack(opt.files) }
   if #files > 0 and not opt.by and #opt.only + #opt.metrics == 0 then return { unpack(files) } end

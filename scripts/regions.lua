@@ -56,9 +56,10 @@ local opt = read_options {
   { "histogram", value = "EVENT", help = "show a histogram of the calls' EVENT (or duration)" },
   { "timeout", value = "T", help = "kill the command after this long, e.g. 10s" },
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
-  { "format", "table", choices = pmc.formats "regions", value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "store", value = "FILE", help = "store the result in FILE, for report, plot, compare and gate" },
   { "command", rest = true, help = "command to run, and its arguments" },
   experiment = false,
 }
@@ -68,6 +69,7 @@ local opt = read_options {
 if #opt.command == 0 and not opt.pid then
   fail("which command? usage: pmclua regions --function NAME -- COMMAND [ARGS], or -p PID")
 end
+if opt.store == "-" then fail("--store takes a file: standard output is the command's") end
 if #opt.command > 0 and opt.pid then fail("a command or -p PID, not both") end
 if not opt.pid and (opt.duration or opt.duty) then fail "--duration and --duty go with -p PID" end
 if #opt.from ~= #opt.to then fail("each --from has its --to") end
@@ -85,7 +87,7 @@ local ok, result = pcall(function()
   pmc.outputs { report = opt.calls }
   return pmc.regions(opt.pid and pmc.pid(opt.pid) or pmc.targets.command(opt.command), {
     regions = asked, events = #opt.event > 0 and opt.event or nil, timeout = opt.timeout, pin = opt.pin,
-    duration = opt.duration, duty = opt.duty, subtract = opt.subtract,
+    duration = opt.duration, duty = opt.duty, subtract = opt.subtract, store = opt.store,
   })
 end)
 if not ok then fail(result) end
@@ -106,9 +108,11 @@ local is_shown, text = pcall(report, opt.histogram)
 local wrong_histogram = not is_shown and text
 if wrong_histogram then text = report() end
 write(text, opt.output or 2)
-if opt.calls then write(result:calls_csv(), opt.calls) end
+local calls = result:calls()
+if opt.calls then write(calls:calls_csv(), opt.calls) end
 if wrong_histogram then fail(wrong_histogram) end
-if opt.pid and result.interrupted then os.exit(128 + result.interrupted, true) end
-local has_none, status = true, result.signal ~= 0 and 128 + result.signal or result.exit
-for _, region in ipairs(result) do has_none = has_none and region.unseen ~= nil end
+if result.problem then fail(result.problem) end
+if opt.pid and calls.interrupted then os.exit(128 + calls.interrupted, true) end
+local has_none, status = true, calls.signal ~= 0 and 128 + calls.signal or calls.exit
+for _, region in ipairs(calls) do has_none = has_none and region.unseen ~= nil end
 os.exit(status == 0 and has_none and 125 or status, true)

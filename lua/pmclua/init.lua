@@ -14,7 +14,7 @@ local PLACES = {
     compare    = { "pmclua.experiment", "compare" },
     why        = { "pmclua.why.collect", "why" },
     topdown    = { "pmclua.experiment.topdown", "measure" },
-    regions    = { "pmclua.experiment.regions", "measure" },
+    regions    = { "pmclua.experiment.regions", "result" },
     where      = { "pmclua.experiment.where", "where" },
     script     = { "pmclua.cli.call", "call" },
   },

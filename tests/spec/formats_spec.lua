@@ -6,7 +6,7 @@ local support = require "tests.support"
 local text = require "pmclua.base.text"
 
 local KIND_OF = { report = "result", stat = "result", compare = "result", where = "where",
-  topdown = "topdown", why = "why", regions = "regions", gate = "gate", monitor = "monitor", plot = "plot",
+  topdown = "topdown", why = "why", regions = "result", gate = "gate", monitor = "monitor", plot = "plot",
   doctor = "screen", events = "screen" }
 
 local function gate() return reports.one_cell():gate { limits = { "page_faults <= 1", "ipc <= 100" } } end

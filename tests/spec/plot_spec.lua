@@ -347,10 +347,6 @@ describe("pmclua plot", function()
   end
   local absent = require("pmclua.base.json").null
   local MONITOR = monitored(0.1, 750, 1.5) .. monitored(0.2, absent, absent) .. monitored(0.3, 200, 1.25)
-  local REGIONS = [[{"kind":"regions","schema":1,"command":"./parse","regions":[{"name":"lex","calls":5,]]
-    .. [["events":{"duration":{"histogram":[{"count":3,"low":100,"high":110},]]
-    .. [[{"count":2,"low":9000,"high":9100}]}}}]}]]
-
   local function file(name, content) return support.write(support.folder() .. "/" .. name, content) end
 
   it("shows a stored result in the terminal, or writes a picture", function()
@@ -377,39 +373,6 @@ describe("pmclua plot", function()
     assert.matches("nothing was counted in it", support.pmclua({ "plot", nothing }).err, 1, true)
   end)
 
-  it("draws the calls that pmclua regions wrote", function()
-    local path, calls = file("regions.json", REGIONS), 0
-    local histogram = pmc.plot(path).chart
-    for _, bar in ipairs(histogram.panels[1].series[1].data) do calls = calls + bar[2] end
-    assert.equal(5, calls)
-    assert.equal("duration per call (µs)", histogram.panels[1].x.label)
-    assert.equal(0, support.pmclua({ "plot", path, "--format", "svg" }).status)
-  end)
-
-  it("draws the calls of several files in the same bins, and says what has none", function()
-    local other = REGIONS:gsub('"low":9000,"high":9100', '"low":70000,"high":70100')
-      :gsub('"regions":%[', '%0{"name":"thrown","events":{"duration":{"n":0,"why":"none returned"}}},')
-    local both = pmc.plot({ file("before.json", REGIONS), file("after.json", other) }).chart
-    local before, after = unpack(both.panels[1].series)
-    assert.same({ "before.json", "after.json", 1 }, { before.title, after.title, #both.panels })
-    local calls = { 0, 0 }
-    for i = 1, #before.data do
-      assert.equal(before.data[i][1], after.data[i][1])
-      calls = { calls[1] + before.data[i][2], calls[2] + after.data[i][2] }
-    end
-    assert.same({ 5, 5 }, calls)
-    assert.matches("none of thrown", both.subtitle, 1, true)
-    local shown = support.pmclua { "plot", file("before.json", REGIONS), file("after.json", other) }
-    assert.equal(0, shown.status)
-  end)
-
-  it("says why there are no calls to draw", function()
-    local path = file("none.json", '{"kind":"regions","regions":[{"name":"thrown","events":{"duration":'
-      .. '{"n":0,"why":"no call of it returned"}}}]}')
-    assert.matches("there are no calls with duration: no call of it returned",
-      (support.pmclua({ "plot", path }).err:gsub("%s+", " ")), 1, true)
-  end)
-
   it("refuses what makes no sense", function()
     local path = stored()
     assert.equal(2, support.pmclua({ "plot", path, "--kind", "pie" }).status)
@@ -418,8 +381,7 @@ describe("pmclua plot", function()
     assert.equal(2, support.pmclua({ "plot", path, "--only", "n" }).status)
     assert.equal(1, support.pmclua({ "plot", "/nowhere.jsonl" }).status)
     assert.equal(1, support.pmclua({ "plot", path, "--kind", "regression" }).status)
-    for _, content in ipairs { '{"time_s":1}', '{"time_s":', '{"kind":"regions","regions":[{}]}',
-        '{"kind":"regions","regions":[{"name":"x","events":{"duration":{"histogram":[{}]}}}]}' } do
+    for _, content in ipairs { '{"time_s":1}', '{"time_s":', '{"kind":"regions","regions":[{}]}' } do
       local refused = support.pmclua { "plot", file("odd.json", content) }
       assert.equal(1, refused.status, content)
       assert.is_nil(refused.err:find("traceback", 1, true), refused.err)

@@ -41,11 +41,11 @@ describe("a quantile of calls that were not kept", function()
     local buckets = {}
     for i, value in ipairs(values) do buckets[i] = { low = value, next_low = value + 1, count = 1 } end
     local spread = { n = #values, min = values[1], max = values[#values], buckets = buckets }
-    local found = { { total = { spread }, threads = {} }, path = "all threads", target_ended = 0,
-      observed_ns = 0, calls = { values = function() return {} end } }
-    return require("pmclua.result.regions").new({ command = "c", events = {},
-      regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
-      { { result = { outcome = "done", wall_ns = 1, readings = {}, regions = found }, columns = {} } })[1]
+    local found = { { name = "f", notes = {}, is_pair = false, total = { spread }, threads = {} },
+      path = "all threads", target_ended = 0, observed_ns = 0, columns = {}, costs = {}, remarks = {},
+      skipped = {}, calls = { values = function() return {} end } }
+    return require("pmclua.result.regions").new("c", {},
+      { { outcome = "done", wall_ns = 1, enabled = {}, running = {}, counts = {}, followed = found } })[1]
   end
 
   it("lies between two buckets as it would between two values", function()
@@ -60,15 +60,14 @@ describe("what calls took of an event", function()
   -- Two calls that took 5 each, in a run of which `readings` are enabled, running and the event's count.
   local function region_of(event, outermost, readings)
     local spread = { n = 2, min = 5, max = 5, sum = 10, buckets = { { low = 5, next_low = 6, count = 2 } } }
-    local region = { calls = 2, nested = 0, entries = 2, orphans = 0, threads = {}, outermost = outermost,
-      total = { spread, spread, spread, spread } }
-    local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4,
-      calls = { values = function() return {} end } }
+    local region = { name = "f", notes = {}, is_pair = false, calls = 2, nested = 0, entries = 2,
+      orphans = 0, threads = {}, outermost = outermost, total = { spread, spread, spread, spread } }
     event.name, event.field = "e", "e"
-    return require("pmclua.result.regions").new({ command = "c", events = { event },
-      regions = { { name = "f", notes = {}, points = { { kind = "entry" } } } } },
-      { { result = { outcome = "done", wall_ns = 400, readings = readings, regions = found },
-        columns = { 4 } } })[1]
+    local found = { region, path = "all threads", target_ended = 0, observed_ns = 0, width = 4,
+      columns = { e = 4 }, costs = {}, remarks = {}, skipped = {},
+      calls = { values = function() return {} end } }
+    return require("pmclua.result.regions").new("c", { event }, { { outcome = "done", wall_ns = 400,
+      enabled = { readings[1] }, running = { readings[2] }, counts = { readings[3] }, followed = found } })[1]
   end
 
   it("is a share of estimates where both were counted part of the time", function()

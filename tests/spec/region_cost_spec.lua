@@ -37,6 +37,8 @@ end
 -- What of a column of a sum is the cost of probing.
 local function cost(found, sums, column) return core_regions.signed(sums[column + found.costs_from]) end
 
+local function calls_of(...) return pmc.regions(...):calls() end
+
 describe("the cost of probing", function()
   it("is of a call's own two probes, and of all of the calls within it", function()
     local t = new_thread()
@@ -181,7 +183,7 @@ describe("what probes cost, measured", function()
   end)
 
   it("is taken off sums, means, quantiles and histograms, and single calls stay as they were", function()
-    local result = pmc.regions({ fixture.program "pages.c", "outers", "10" },
+    local result = calls_of({ fixture.program "pages.c", "outers", "10" },
       { regions = { "outer", "touch" }, events = { FAULTS } })
     local outer = result:region "outer"
     local before, raw = outer:values "duration", outer:list "duration"
@@ -206,7 +208,7 @@ describe("what probes cost, measured", function()
   end)
 
   it("is no number where what is left is within what probing may differ", function()
-    local result = pmc.regions({ fixture.program "pages.c", "many", "500" },
+    local result = calls_of({ fixture.program "pages.c", "many", "500" },
       { regions = { "empty" }, events = { FAULTS }, subtract = true })
     local empty = result[1]
     -- It takes a nanosecond.
@@ -221,7 +223,7 @@ describe("what probes cost, measured", function()
   end)
 
   it("is left out of shares of the run, which say so", function()
-    local result = pmc.regions({ fixture.program "pages.c", "outers", "20" },
+    local result = calls_of({ fixture.program "pages.c", "outers", "20" },
       { regions = { "outer", "touch" }, events = { FAULTS } })
     local all, spread, whole = result:probing "cpu_time"
     assert.is_true(all > 0 and whole > 0)

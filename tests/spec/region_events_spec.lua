@@ -3,10 +3,12 @@
 local made = require "tests.support.regions"
 local pmc = require "pmclua"
 
+local function calls_of(...) return pmc.regions(...):calls() end
+
 -- What both say of each of these events beside one that is counted, by field.
 local function reasons(events)
   local command, said = { made.program "pages.c", "calls", "3" }, { {}, {} }
-  local result = pmc.regions(command, { regions = { "touch" }, events = events, calibrate = false })
+  local result = calls_of(command, { regions = { "touch" }, events = events, calibrate = false })
   assert.equal(6, result:region("touch"):values(made.FAULTS).sum)
   for _, event in ipairs(result.events) do said[1][event.field] = event.why end
   local stored = pmc.measure(command, { regions = { "touch" }, events = events, repetitions = 1, warmup = 0 })
@@ -26,7 +28,7 @@ describe("an event that no call can be counted by", function()
   end)
 
   it("is said to be of the whole run where it is no count of a thread", function()
-    local result = pmc.regions({ made.program "pages.c", "calls", "3" },
+    local result = calls_of({ made.program "pages.c", "calls", "3" },
       { regions = { "touch" }, events = { made.FAULTS, "duration_time" }, calibrate = false })
     local values = result:region("touch"):values "duration_time"
     local why = "it is known of the whole run, and of no single call"

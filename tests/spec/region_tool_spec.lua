@@ -8,6 +8,8 @@ local support = require "tests.support"
 local FAULTS, MADVISE = made.FAULTS, made.MADVISE
 local need_probes, program = made.need_probes, made.program
 
+local function calls_of(...) return pmc.regions(...):calls() end
+
 describe("a process that runs already", function()
   lazy_setup(need_probes)
 
@@ -25,7 +27,7 @@ describe("a process that runs already", function()
 
   it("is followed in all its threads, for as long as is asked", function()
     local pid = start("serves", 3)
-    local result = pmc.regions(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
+    local result = calls_of(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
       duration = "0.7s" })
     local touch = result[1]
     assert.is_true(touch.calls > 0)
@@ -51,7 +53,7 @@ describe("a process that runs already", function()
 
   it("may end while it is followed", function()
     local pid = start("serves", 1)
-    local result = pmc.regions(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
+    local result = calls_of(pmc.pid(pid), { regions = { "touch" }, events = { FAULTS }, calibrate = false,
       duration = 20 * support.slower })
     assert.is_true(result.target_ended)
     assert.is_true(tonumber(result.wall_ns) < 15e9 * support.slower)
@@ -61,7 +63,7 @@ describe("a process that runs already", function()
   it("loses no more of its time than is allowed", function()
     support.need_unwatched("what a sample costs is not what it costs there", "valgrind")
     local pid = start("hurries", 10)
-    local result = pmc.regions(pmc.pid(pid), { regions = { "empty" }, events = { FAULTS }, duration = 1.5,
+    local result = calls_of(pmc.pid(pid), { regions = { "empty" }, events = { FAULTS }, duration = 1.5,
       duty = "4%" })
     local empty, cost = result[1], result.runs[1].costs[1][1]
     assert.is_true(empty.calls > 0)
@@ -110,7 +112,7 @@ describe("an experiment's regions", function()
     local command = { program "pages.c", "recursion", "100" }
     local result = pmc.measure(command, { regions = { "recurse" }, events = { "madvise = " .. MADVISE },
       metrics = { "per_call = madvise / iterations" }, repetitions = 2 })
-    local of_regions = pmc.regions(command, { regions = { "recurse" }, events = { "madvise = " .. MADVISE },
+    local of_regions = calls_of(command, { regions = { "recurse" }, events = { "madvise = " .. MADVISE },
       calibrate = false }):region("recurse"):values "madvise"
     for cell in result:cells() do
       if cell.region then
@@ -177,12 +179,14 @@ describe("pmclua regions", function()
       "--calls", folder .. "/calls.csv", "--", program "pages.c", "calls", "3" }
     assert.equal(0, done.status)
     local json = require("dkjson").decode(support.read(folder .. "/r.json"))
-    assert.equal("touch", json.regions[1].name)
-    assert.equal(6, json.regions[1].events.page_faults.total)
-    assert.equal(2, json.regions[1].events.page_faults.median)
-    assert.is_true(json.probing.cpu_time > 0)
-    assert.is_true(json.regions[1].events.duration.probing > 0)
-    assert.equal(0, json.regions[1].events.page_faults.probing)
+    local calls = json.calls[1]
+    assert.equal("touch", calls.regions[1].name)
+    assert.equal(6, calls.regions[1].events.page_faults.total)
+    assert.equal(2, calls.regions[1].events.page_faults.median)
+    assert.is_true(calls.probing.cpu_time > 0)
+    assert.is_true(calls.regions[1].events.duration.probing > 0)
+    assert.equal(0, calls.regions[1].events.page_faults.probing)
+    assert.same({ "touch", 6 }, { json.cells[2].region, json.cells[2].values.page_faults.median })
     local lines = {}
     for line in support.read(folder .. "/calls.csv"):gmatch "[^\n]+" do lines[#lines + 1] = line end
     assert.equal(4, #lines)
@@ -192,7 +196,7 @@ describe("pmclua regions", function()
 
   it("shows calls in Markdown and on a page, and single ones as CSV", function()
     support.need_unwatched("functions of the runner run as copies, without probes", "valgrind")
-    local result = pmc.regions({ program "pages.c", "calls", "3" }, { events = { FAULTS }, calibrate = false,
+    local result = calls_of({ program "pages.c", "calls", "3" }, { events = { FAULTS }, calibrate = false,
       regions = { "touch", "main" } })
     assert.matches("**touch · 3 calls**\n\n| event | total |", result:report { format = "markdown" }, 1, true)
     local page = result:report { format = "html" }
@@ -204,7 +208,7 @@ describe("pmclua regions", function()
   end)
 
   it("writes no name into CSV that a spreadsheet would take for a formula", function()
-    local result = pmc.regions({ program "pages.c", "calls", "1" }, { events = { FAULTS }, calibrate = false,
+    local result = calls_of({ program "pages.c", "calls", "1" }, { events = { FAULTS }, calibrate = false,
       regions = { { "touch", name = "=1+1" } } })
     assert.matches("\n'=1%+1,%d+,%d+,0,", result:calls_csv())
   end)
@@ -236,7 +240,7 @@ describe("pmclua regions", function()
   end)
 
   it("refuses options that are none of its own, those of experiments too", function()
-    for _, option in ipairs { "--repetitions=5", "--store=x.jsonl", "--nothing" } do
+    for _, option in ipairs { "--repetitions=5", "--resume=x.jsonl", "--nothing" } do
       local done = support.pmclua { "regions", option, "-f", "f", "--", "true" }
       assert.equal(125, done.status)
       assert.truthy(done.err:find("unknown option '" .. option:match "^[^=]+", 1, true), done.err)
@@ -263,7 +267,7 @@ describe("pmclua regions", function()
   end)
 
   it("follows what a pattern means, and leaves out what cannot be followed", function()
-    local result = pmc.regions(program "functions.c", { regions = { "*ret*", "calls_*" }, events = { FAULTS },
+    local result = calls_of(program "functions.c", { regions = { "*ret*", "calls_*" }, events = { FAULTS },
       calibrate = false })
     local names = {}
     for i, region in ipairs(result) do names[i] = region.name end
@@ -274,7 +278,7 @@ describe("pmclua regions", function()
   end)
 
   it("gives quantiles within 1/128 where not every call was kept", function()
-    local result = pmc.regions({ program "pages.c", "calls", "200" }, { regions = { "touch", keep = 10 },
+    local result = calls_of({ program "pages.c", "calls", "200" }, { regions = { "touch", keep = 10 },
       events = { FAULTS }, calibrate = false })
     local touch = result[1]
     assert.equal(10, #touch:list(FAULTS))
@@ -286,7 +290,7 @@ describe("pmclua regions", function()
   end)
 
   it("keeps every call where more are asked for than fit into 32 bits", function()
-    local result = pmc.regions({ program "pages.c", "calls", "20" },
+    local result = calls_of({ program "pages.c", "calls", "20" },
       { regions = { "touch", keep = 2 ^ 32 + 5 }, events = { FAULTS }, calibrate = false })
     assert.equal(20, #result[1]:list(FAULTS))
   end)

@@ -1,6 +1,9 @@
 --- regions.lua: programs whose functions are followed, and what following them needs from the machine.
 
+local core = require "pmclua.core"
+local core_regions = require "pmclua.core.regions"
 local lfs = require "lfs"
+local lists = require "pmclua.base.lists"
 local regions = require "pmclua.experiment.regions"
 local support = require "tests.support"
 
@@ -40,6 +43,42 @@ function M.follow(shape, n, options)
   assert(result.exit == 0)
   assert(result.lost == 0)
   return result
+end
+
+--- What following one function found, made by hand: calls that took these durations, and page faults each.
+---@param name string of the function
+---@param durations number[] ascending
+---@param faults integer|ffi.cdata* of each call
+---@return pmclua.Followed
+function M.followed(name, durations, faults)
+  local values, words, n = { {}, {}, {}, {} }, {}, #durations
+  for i, duration in ipairs(durations) do
+    local own = { duration, duration, duration, faults }
+    for _, word in ipairs { 0, 7, i, 0, unpack(own) } do words[#words + 1] = word end
+    for column, value in ipairs(own) do words[#words + 1], values[column][i] = value, value end
+  end
+  local function spreads()
+    local list = {}
+    for column = 1, 4 do
+      local spread = { n = n, sum = 0, min = values[column][1], max = values[column][n], buckets = {} }
+      for _, value in ipairs(values[column]) do
+        spread.sum = core.sum(spread.sum, value)
+        local last = spread.buckets[#spread.buckets]
+        if last and last.low == value then last.count = last.count + 1
+        else table.insert(spread.buckets, { low = value, next_low = core.sum(value, 1), count = 1 }) end
+      end
+      list[column] = spread
+    end
+    return list
+  end
+  local region = { name = name, notes = {}, is_pair = false, threads = {}, total = spreads(),
+    self = spreads(), unsure_sums = { 0, 0, 0, 0 }, spent = { 0, 0, 0, 0 }, loading = "loaded" }
+  region.outermost = lists.column(region.total, "sum")
+  for _, fact in ipairs(core_regions.FACTS) do region[fact] = 0 end
+  region.entries, region.calls = n, n
+  return { region, path = "all threads", width = 4, samples = 2 * n, lost = 0, threads_seen = 0,
+    observed_ns = 0, target_ended = 0, columns = { page_faults = 4 }, costs = {}, skipped = {}, remarks = {},
+    calls = assert(core_regions.calls_of(words, 4, 1)) }
 end
 
 --- What became of a region's calls, of which there was any.

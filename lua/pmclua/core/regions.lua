@@ -204,6 +204,30 @@ function Calls:values(region, value, is_self)
   return list
 end
 
+--- Everything that is known of the calls, as one list, of which `calls_of` makes them again.
+---@return (number|ffi.cdata*)[]
+function Calls:words()
+  local words = {}
+  for i = 0, self.count * self.stride - 1 do words[i + 1] = exact(self.rows[i]) end
+  return words
+end
+
+--- The calls of such a list; nil where it is none, of so many regions.
+---@param words (number|ffi.cdata*)[]
+---@param width integer
+---@param count integer of regions
+---@return pmclua.core.Calls?
+function M.calls_of(words, width, count)
+  local stride = CALL_VALUES + 2 * width
+  if #words % stride ~= 0 then return nil end
+  local rows = ffi.new("uint64_t[?]", math.max(1, #words))
+  for i, word in ipairs(words) do
+    rows[i - 1] = word
+    if (i - 1) % stride == 0 and word >= count then return nil end
+  end
+  return setmetatable({ rows = rows, count = #words / stride, width = width, stride = stride }, Calls)
+end
+
 --- A value that may be negative, as a number.
 ---@param value number|ffi.cdata* as `exact` leaves it
 ---@return number

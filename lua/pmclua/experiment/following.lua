@@ -11,7 +11,7 @@ local record = require "pmclua.experiment.record"
 local remarks = require "pmclua.base.remarks"
 local region = require "pmclua.workload.region"
 local region_calls = require "pmclua.result.calls"
-local text = require "pmclua.base.text"
+local result_regions = require "pmclua.result.regions"
 
 ---@class pmclua.Following: pmclua.Counter
 local Following = {}
@@ -135,16 +135,41 @@ local function sum_parts(regions, result)
   return list
 end
 
--- Why not all calls of a run were counted, as texts.
-local function losses_of(regions)
-  local list = {}
-  if regions.lost ~= 0 then
-    list[1] = ("%s lost, and the calls around them were not counted"):format(
-      text.plural(tonumber(regions.lost), "record was", "records were"))
+--- Completes what following found by what is known of the regions beforehand.
+---@param list pmclua.Region[]
+---@param result table of Session:run, whose `regions` become a pmclua.Followed
+---@param columns table<string, integer> of the events' counts in a call
+function M.complete(list, result, columns)
+  local found, dropped = result.regions, require "pmclua.explain.dropped"
+  for i, about in ipairs(list) do
+    local point = about.points[1]
+    found[i].notes, found[i].is_pair, found[i].file = about.notes, point.kind == "from", point.file
   end
-  if regions.ran < 1 then
-    list[#list + 1] = "something else used the PMU's counters for a while: calls in that time were not seen"
+  found.columns, found.costs = columns, found.costs or {}
+  found.skipped = lists.map(list.skipped or {}, function(problem) return problem.message end)
+  found.remarks = {}
+  for field, said in pairs { dropped = "unfollowed", unseen = "unlooked", left = "left" } do
+    if result[field] then table.insert(found.remarks, dropped[said](result[field])) end
   end
+end
+
+--- A run as a record that regions are read from, without its counts: where each is, its columns say.
+---@param result table of Session:run
+---@return table
+function M.run_record(result)
+  local enabled, running = result.readings[1], result.readings[2]
+  return { outcome = result.outcome, exit = result.exit, signal = result.signal, wall_ns = result.wall_ns,
+    followed = result.regions, enabled = { enabled }, running = { running }, counts = {} }
+end
+
+--- The parts of a repetition: its regions' sums, or each call.
+---@param regions pmclua.Regions of that repetition alone
+---@param result table of Session:run
+---@param entries boolean?
+---@return table[]
+function M.parts(regions, result, entries)
+  local list, losses = (entries and entry_parts or sum_parts)(regions, result), result_regions.losses(regions)
+  for _, part in ipairs(losses[1] and list or {}) do part.incomplete = table.concat(losses, "; ") end
   return list
 end
 
@@ -180,7 +205,7 @@ local function remark_on(regions, result, has_counters, say)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
     say("regions: only the first thread of a run was followed (%s)", regions.path)
   end
-  for _, loss in ipairs(losses_of(regions)) do say("regions: %s", loss) end
+  for _, loss in ipairs(result_regions.losses(regions)) do say("regions: %s", loss) end
   for i, calls in ipairs(regions) do
     remark_on_calls(calls, result.regions[i], regions.ran, say)
     if has_counters then remark_on_probing(calls, result.regions[i], say) end
@@ -200,12 +225,9 @@ function Following:around(pass, fn, cell)
   if problem then error(problem, 0) end
   if result.called then result.parts = parts.simulated(result) end
   if not result.regions then return result end
-  local workload = self:workload(cell.workload)
-  local regions = require("pmclua.result.regions").new({ command = workload.name, events = self.events,
-    regions = workload:regions(cell.levels) }, { { result = result, columns = {} } })
-  result.parts = (self.regions.entries and entry_parts or sum_parts)(regions, result)
-  local losses = losses_of(regions)
-  for _, part in ipairs(losses[1] and result.parts or {}) do part.incomplete = table.concat(losses, "; ") end
+  M.complete(self:workload(cell.workload):regions(cell.levels), result, {})
+  local regions = result_regions.new(cell.workload.name, self.events, { M.run_record(result) })
+  result.parts = M.parts(regions, result, self.regions.entries)
   remark_on(regions, result, self:has_counters(pass), function(form, ...) self.said:add(form:format(...)) end)
   return result
 end

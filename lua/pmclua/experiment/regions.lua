@@ -1,15 +1,17 @@
 --- regions.lua: a command run once for each pass over its events, with the calls of its regions followed.
 --
---     local result = regions.measure("./parse large.json", { regions = { "parse" } })
---     print(result:region("parse"):quantile("page_faults", 0.5))
+--     local result = regions.result("./parse large.json", { regions = { "parse" } })
+--     print(result:calls():region("parse"):quantile("page_faults", 0.5))
 
-local checking = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local following = require "pmclua.experiment.following"
 local lists = require "pmclua.base.lists"
 local probing = require "pmclua.experiment.probing"
+local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
+local result_regions = require "pmclua.result.regions"
+local results = require "pmclua.result"
 
 local M = {}
 
@@ -17,29 +19,27 @@ M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
-local OF_THE_RUN = "it is known of the whole run, and of no single call"
-
-local function parse_events(value)
-  local mistakes, wrong = checking.mistakes()
-  local events = require("pmclua.counting.asked").events(value, wrong)
+-- What is run and counted, as an experiment of one repetition declares it; raises the mistakes in its events.
+local function declaration_of(workload, options)
+  local declaration, mistakes = require("pmclua.experiment.declare").check({ name = "regions",
+    workloads = { "true" }, events = options.events or M.DEFAULT_EVENTS, repetitions = 1, warmup = 0,
+    on_failure = "keep" }, {})
   if #mistakes > 0 then
     error(explain.problem { code = "EINVAL", message = table.concat(mistakes, "\n") }, 0)
   end
-  for _, event in ipairs(events) do
-    if event.tool then event.status, event.why = "not-counted", OF_THE_RUN end
-  end
-  return events
+  declaration.workloads, declaration.regions = { workload }, following.target(workload.spec)
+  return declaration
 end
 
 -- ---- running -------------------------------------------------------------------------------------------
 
---- Which column of a call an event of a pass is: after duration, enabled and running.
-local function columns_of(pass)
+--- Which column of a call an event of a pass is, by its field: after duration, enabled and running.
+local function columns_of(pass, events)
   local columns, at = {}, 3
   for _, group in ipairs(pass.groups) do
     for _, index in ipairs(group.events) do
       at = at + 1
-      columns[index] = at
+      columns[events[index].field] = at
     end
   end
   return columns
@@ -97,16 +97,29 @@ local function run_pass(self, pass)
   if next(costs) and has_calls and core.interrupts() == 0 then
     probing.add_drift(costs, (calibrate(self, pass)))
   end
-  return { result = result, columns = columns_of(pass), costs = costs, cost_unknown = unknown }
+  result.regions.costs, result.regions.cost_unknown = costs, unknown
+  following.complete(self.regions, result, columns_of(pass, self.events))
+  return result
+end
+
+-- The records of a pass: of the whole run, and of each region.
+local function records_of(self, number, pass, result)
+  local step = { cell = self.plan.cells[1], pass = number, index = 1, order = number, warmup = false }
+  local record = records.new(step, result, pass, self.events)
+  record.followed = result.regions
+  result.parts = following.parts(result_regions.new(self.workload.name, self.events, { record }), result)
+  return lists.joined { { record }, records.parts(step, result, pass, self.events) }
 end
 
 local function run_passes(self)
-  local runs = {}
-  for i, pass in ipairs(self.passes) do
-    runs[i] = run_pass(self, pass)
-    if core.interrupts() > 0 or runs[i].result.regions.target_ended ~= 0 then break end
+  for number, pass in ipairs(self.plan.passes) do
+    local result = run_pass(self, pass)
+    for _, record in ipairs(records_of(self, number, pass, result)) do
+      record.host = self.host
+      self.take(record)
+    end
+    if core.interrupts() > 0 or result.regions.target_ended ~= 0 then break end
   end
-  return runs
 end
 
 -- ---- the whole -----------------------------------------------------------------------------------------
@@ -139,11 +152,23 @@ local function has_probes(regions)
   return lists.any(lists.joined(lists.column(regions, "points")), function(point) return point.file end)
 end
 
-local function run_all(self)
-  local runs = (self.workload.kind == "process" and run_until_interrupt or run_passes)(self)
-  local result = require("pmclua.result.regions").new({ command = self.workload.name, regions = self.regions,
-    events = self.events }, runs)
-  result.interrupted = core.interrupts() > 0 and core.interrupt_signal() or nil
+-- Runs everything: a result, stored where that is asked for.
+local function run_all(self, declaration, options)
+  local header = require("pmclua.experiment.plan").header(declaration, self.plan)
+  header.regions.subtracted = options.subtract or nil
+  local file = require("pmclua.experiment.result_file").open({ store = options.store or false }, header)
+  local result = results.new(header)
+  function self.take(record)
+    file:add(record)
+    results.add(result, record)
+  end
+  local ok, why = pcall(self.workload.kind == "process" and run_until_interrupt or run_passes, self)
+  local signal = core.interrupts() > 0 and core.interrupt_signal() or nil
+  local status = ok and not signal and "complete" or "interrupted"
+  file:finish(status, { waits = {}, remarks = {} })
+  if not ok then error(why, 0) end
+  require("pmclua.result.ending").set(result, status, file.problem, signal)
+  result.path = file.path
   return result
 end
 
@@ -182,27 +207,32 @@ end
 --- while (`duration`; else until an interrupt, or its end).
 ---@param command string|table a command string, pmc.command{…}, or pmc.pid(N)
 ---@param options { regions: string|table, events?: string[], timeout?: number|string, pin?: string,
----   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string }  calibrate: false leaves the cost of probing unmeasured; subtract: what
----   probing costs is taken off the numbers of calls; duty: the share of its time that
----   a process may lose by being followed, as "5%"
----@return pmclua.RegionResult  raises where something cannot be followed or counted
-function M.measure(command, options)
+---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string, store?: string }  calibrate:
+---   false leaves the cost of probing unmeasured; subtract: what probing costs is taken off the numbers of calls; duty:
+---   the share of its time that a process may lose by being followed, as "5%"; store: a new file
+---@return pmclua.Result  of one repetition, with calls(); raises where something cannot be followed or counted
+function M.result(command, options)
   local workload = workload_of(command, check_spec(options.regions), options)
   local problem = workload:problem {}
   if problem then error(problem, 0) end
-  local regions, events = workload:regions {}, parse_events(options.events or M.DEFAULT_EVENTS)
-  local passes = require("pmclua.counting.passes").plan(events, "rerun", following.target(workload.spec))
+  local regions, declaration = workload:regions {}, declaration_of(workload, options)
+  local plan = require("pmclua.experiment.plan").make(declaration)
   local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
   local session = require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"
-  local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions,
-    passes = passes, events = events, is_calibrated = options.calibrate ~= false and has_probes(regions),
-    limits = { pin = options.pin, timeout_ns = seconds and seconds * 1e9 } })
+  local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions, plan = plan,
+    events = declaration.events, host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname",
+    is_calibrated = options.calibrate ~= false and has_probes(regions),
+    limits = { pin = options.pin, timeout_ns = seconds and seconds * 1e9 } }, declaration, options)
   core.catch_interrupts(caught, ok)
   session:close()
-  if not ok then error(result, 0) end
-  if options.subtract then require("pmclua.result.regions").subtract(result) end
-  return result
+  return ok and result or error(result, 0)
 end
+
+--- The calls alone.
+---@param command string|table
+---@param options table as of M.result
+---@return pmclua.Regions
+function M.measure(command, options) return M.result(command, options):calls() end
 
 return M

@@ -204,6 +204,8 @@ function M.facts(result)
     fits = result.header.fit and require("pmclua.report.growth").facts(result) or nil,
     topdown = or_null(require("pmclua.report.topdown_data").differences(result)),
     warnings = lists.map(result:warnings(), warning_entry),
+    calls = next(result.followed) and lists.map(require("pmclua.report.tables").followed(result),
+      require("pmclua.report.regions_data").entry) or nil,
   } }
 end
 

@@ -38,7 +38,7 @@ local KINDS = {
   why = { blocks = "why", facts = "why", drawing = "why" },
   history = { blocks = "history", facts = "history", records = "history", who = "a history" },
   bisection = { words = "bisection", facts = "bisection", who = "a bisection" },
-  regions = { blocks = "regions", facts = "regions_data", records = "regions_data",
+  calls = { blocks = "regions", facts = "regions_data", records = "regions_data",
     who = "a report of regions" },
   gate = { words = "gate", blocks = "gate", facts = "gate", checks = true, who = "a gate" },
   monitor = { lines = true },
@@ -60,7 +60,7 @@ local function form_named(name, kind)
 end
 
 --- Names of the formats of a kind of report.
----@param kind? string "result" by default; "where", "topdown", "why", "regions", "gate", "monitor", "screen", "plot"
+---@param kind? string "result" by default; "where", "topdown", "why", "gate", "monitor", "screen", "plot"
 ---@return string[]
 function M.formats(kind)
   kind = kind or "result"

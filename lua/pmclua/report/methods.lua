@@ -1,7 +1,7 @@
 --- methods.lua: how results, comparisons, gates, regions, monitors and experiments are shown: methods of their
 --- classes, which stand in earlier rooms (public/class.lua). public/signatures/ says what each takes and returns.
 
-local Result, Comparison, Gate, RegionResult, Monitor, Experiment = {}, {}, {}, {}, {}, {}
+local Result, Comparison, Gate, Regions, Monitor, Experiment = {}, {}, {}, {}, {}, {}
 local Growth = {}
 local CodeResult, Topdown, TopdownPlan, Why, History, Bisection = {}, {}, {}, {}, {}, {}
 
@@ -11,7 +11,7 @@ local function reporter(kind)
 end
 
 Result.report, Comparison.report, Gate.report = reporter "result", reporter "comparison", reporter "gate"
-RegionResult.report, CodeResult.report = reporter "regions", reporter "where"
+CodeResult.report = reporter "where"
 Topdown.report, Why.report = reporter "topdown", reporter "why"
 History.report, Bisection.report = reporter "history", reporter "bisection"
 
@@ -43,7 +43,8 @@ end
 function Gate:write(path, format) write(self, "gate", path, { format = format }) end
 function History:write(path, options) write(self, "history", path, options or {}) end
 
-function RegionResult:calls_csv() return self:report { format = "csv" } end
+Regions.report = reporter "calls"
+function Regions:calls_csv() return self:report { format = "csv" } end
 
 function CodeResult:write(path, options)
   require("pmclua.host.output").write(self:report(options), path)
@@ -66,6 +67,6 @@ function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, require("pmclua.experiment").planned(self))
 end
 
-return { result = Result, comparison = Comparison, gate = Gate, regions = RegionResult, monitor = Monitor,
+return { result = Result, comparison = Comparison, gate = Gate, regions = Regions, monitor = Monitor,
   experiment = Experiment, where = CodeResult, topdown = Topdown, topdown_plan = TopdownPlan, why = Why,
   growth = Growth, history = History, bisection = Bisection }

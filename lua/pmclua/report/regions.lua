@@ -181,7 +181,7 @@ local function cost_note(result)
 end
 
 local function absent_notes(result)
-  local reasons = lists.groups(result.events, function(event) return event.why end)
+  local reasons = lists.groups(result.events, region_calls.why_absent)
   return lists.map(reasons, function(group) return ("%s: %s"):format(group[1].name, group.key) end)
 end
 
@@ -220,7 +220,7 @@ end
 local function skipped_note(result)
   local skipped = result.skipped
   if #skipped == 0 then return nil end
-  return ("left out: %s (%s)"):format(text.plural(#skipped, "function"), skipped[1].message)
+  return ("left out: %s (%s)"):format(text.plural(#skipped, "function"), skipped[1])
 end
 
 --- Notes on the whole run, the most important last.
@@ -231,10 +231,7 @@ local function run_notes(result)
   do
     notes[#notes + 1] = note_of(result)
   end
-  local dropped = require "pmclua.explain.dropped"
-  notes[#notes + 1] = result.dropped and dropped.unfollowed(result.dropped) or nil
-  notes[#notes + 1] = result.unseen and dropped.unlooked(result.unseen) or nil
-  notes[#notes + 1] = result.left and dropped.left(result.left) or nil
+  lists.append(notes, result.remarks)
   if result.lost ~= 0 then
     notes[#notes + 1] = ("%s lost: the rings were full; calls around them are not counted")
       :format(text.plural(tonumber(result.lost), "record was", "records were"))
@@ -303,7 +300,7 @@ local function region_blocks(result, region, options)
 end
 
 --- What is shown of the calls of regions. Of several, those without a call are in a note.
----@param result pmclua.RegionResult
+---@param result pmclua.Regions
 ---@param options pmclua.ReportOptions histogram: an event whose calls are shown in steps
 ---@return pmclua.Report
 function M.blocks(result, options)
@@ -311,6 +308,21 @@ function M.blocks(result, options)
   local blocks = lists.map(regions, function(region) return region_blocks(result, region, options) end)
   return { title = "regions of " .. text.safe(result.command), notes = run_notes(result),
     blocks = lists.joined(blocks) }
+end
+
+--- What is shown of the calls in several cells.
+---@param list pmclua.Regions[] not empty
+---@param options pmclua.ReportOptions
+---@param before pmclua.ReportBlock[] that stand before them
+---@return pmclua.Report
+function M.report(list, options, before)
+  if #list == 1 then return M.blocks(list[1], options) end
+  local several = lists.map(list, function(regions)
+    local made = M.blocks(regions, options)
+    local title = { title = { made.title }, columns = {}, rows = {}, notes = made.notes }
+    return lists.joined { { title }, made.blocks }
+  end)
+  return { title = "regions of commands", notes = {}, blocks = lists.joined { before, unpack(several) } }
 end
 
 return M

@@ -37,20 +37,23 @@ local function json_region(result, region)
   return out
 end
 
---- All facts of a result.
----@param result pmclua.RegionResult
----@return pmclua.ReportFacts
-function M.facts(result)
-  local out = { kind = "regions", schema = 1, command = result.command, outcome = result.outcome,
-    exit = result.exit, signal = result.signal, wall_ns = result.wall_ns, followed = result.path,
-    samples = result.samples, lost = result.lost, observed = result.observed, ran = result.ran,
-    subtracted = result.subtracted or false,
+--- What following calls found in a cell, for JSON.
+---@param result pmclua.Regions
+---@return table
+function M.entry(result)
+  local out = { command = result.command, outcome = result.outcome, exit = result.exit,
+    signal = result.signal, wall_ns = result.wall_ns, followed = result.path, samples = result.samples,
+    lost = result.lost, observed = result.observed, ran = result.ran, subtracted = result.subtracted or false,
     regions = lists.map(result, function(region) return json_region(result, region) end) }
   local cost, spread = result:probing "cpu_time"
   if cost then out.probing = { cpu_time = cost, spread = spread } end
   out.probing_unknown = result.cost_unknown
-  return { value = out }
+  return out
 end
+
+---@param result pmclua.Regions
+---@return pmclua.ReportFacts
+function M.facts(result) return { value = M.entry(result) } end
 
 -- ---- calls one by one ----------------------------------------------------------------------------------
 
@@ -79,7 +82,7 @@ local function known_fields(result, names)
 end
 
 --- The kept calls of the first pass, in the order of their ends.
----@param result pmclua.RegionResult
+---@param result pmclua.Regions
 ---@return pmclua.Records
 function M.records(result)
   local run = result.runs[1]

@@ -122,6 +122,15 @@ local function tables_of(result)
   return lists.append(tables_of_cells(result), { growth })
 end
 
+--- What following calls found in the cells of a result; empty: none were followed.
+---@param result pmclua.Result
+---@return pmclua.Regions[]
+function M.followed(result)
+  if not next(result.followed) then return {} end
+  local numbers = lists.unique(lists.column(result:list(), "number"))
+  return lists.map(numbers, function(number) return require("pmclua.result.regions").of(result, number) end)
+end
+
 -- Whether a failure ended it before there was anything to show.
 local function has_nothing(result)
   return ending.of(result) == "failed" and not lists.any(result:list(), function(cell)
@@ -131,9 +140,15 @@ end
 
 --- What is shown of a result.
 ---@param result pmclua.Result
+---@param options? pmclua.ReportOptions
 ---@return pmclua.Report
-function M.blocks(result)
+function M.blocks(result, options)
   local question = result.header.question
+  local followed = M.followed(result)
+  if #followed > 0 then
+    local compared = result.header.baseline and tables_of(result) or {}
+    return require("pmclua.report.regions").report(followed, options or {}, compared)
+  end
   if has_nothing(result) then return { blocks = {}, notes = notes.failure(result), result = result } end
   return { question = question and text.safe(question) or nil, blocks = tables_of(result),
     notes = notes.result(result), result = result }

@@ -97,13 +97,20 @@ function M.named(events, name)
     hint = text.meant_or_all(name, lists.column(all, "title")) }, 0)
 end
 
+local OF_THE_RUN = "it is known of the whole run, and of no single call"
+
+--- Why no call has a count of an event; nil where they may have.
+---@param event pmclua.Event
+---@return string?
+function M.why_absent(event) return event.tool and OF_THE_RUN or event.why end
+
 --- The run and column of a name; nil and why there is none. Raises for a name that nothing has.
 local function column_of(self, name)
   local about = M.named(self.events, name)
   if BUILT_IN[about.field] then return self.runs[1], BUILT_IN[about.field], nil end
   local counting = lists.find(self.runs, function(run) return run.columns[about.index] end)
   if counting then return counting, counting.columns[about.index], about.event end
-  return nil, about.event.why or "it was not counted", about.event
+  return nil, M.why_absent(about.event) or "it was not counted", about.event
 end
 
 local function found_in(self, run) return run.regions[self.index] end

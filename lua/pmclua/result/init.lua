@@ -27,11 +27,13 @@ local M = {}
 ---@field status? "complete"|"interrupted"|"unfinished"|"running" nil: `ended` has it (ending.lua)
 ---@field ended? pmclua.BadEnd
 ---@field problems string[] what a stored file lacks
+---@field followed table<integer, table[]> what following calls found in cells, by number: result/regions.lua
 ---@field path string? of the stored file
 ---@field profiled table<integer, table[]> profiles and system calls of cells, by number: result/profiles.lua
 ---@field is_chosen boolean? cells were left out on purpose
 local Result = require("pmclua.public.class").new("results", "result",
-  "cell_list problem path signal remarks expectations waits cut_off is_chosen profiled element status ended")
+  "cell_list problem path signal remarks expectations waits cut_off is_chosen profiled followed element "
+  .. "status ended")
 local methods = Result.__index
 
 function Result:__index(name)
@@ -75,7 +77,7 @@ end
 ---@param result pmclua.Result
 function M.clear(result)
   result.parts, result.part_by_key, result.cell_list = {}, {}, nil
-  result.profiled = {}
+  result.profiled, result.followed = {}, {}
   for number in ipairs(result.header.cells) do part_of(result, number) end
 end
 
@@ -87,6 +89,7 @@ function M.add(result, record)
   columns.add(part.columns, record, result.pass_events[record.pass], result.tools, result.most,
     result.header.on_failure == "keep")
   if record.profiles or record.system_calls then require("pmclua.result.profiles").add(result, record) end
+  if record.followed then require("pmclua.result.regions").add(result, record) end
   result.cell_list = nil
 end
 
@@ -234,6 +237,17 @@ end
 ---@return pmclua.Gate state: "pass", "fail", "undecided" or "uncountable"; results; prints as what did not hold
 function Result:gate(options)
   return require("pmclua.result.gate").check(self, options or {})
+end
+
+--- The calls of the functions that were followed.
+---@param conditions? table<string, any> as for only; needed where there are several cells
+---@return pmclua.Regions
+function Result:calls(conditions)
+  local numbers = lists.unique(lists.column(chosen(self, conditions or {}), "number"))
+  local followed = lists.where(numbers, function(number) return self.followed[number] end)
+  if #followed == 1 then return require("pmclua.result.regions").of(self, followed[1]) end
+  explain.misuse(#followed == 0 and "no calls were followed: pmc.regions does"
+    or ("%d cells have calls: say which one"):format(#followed), 2)
 end
 
 --- The vendor's top-down tree that its metrics are nodes of.

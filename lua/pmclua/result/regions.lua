@@ -1,7 +1,8 @@
---- regions.lua: the result of pmc.regions: the calls of each region, and what concerns the whole run.
+--- regions.lua: the calls of a cell's regions, of what was found by following them, and what concerns the whole run.
 
 local calls = require "pmclua.result.calls"
 local explain = require "pmclua.explain"
+local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 local reading = require "pmclua.counting.reading"
@@ -12,7 +13,15 @@ local M = {}
 
 local COLUMNS = { duration = 1, cpu_time = 2 }
 
----@class pmclua.RegionResult the regions of a command, each at its index
+---@class pmclua.Followed: pmclua.core.Regions of one run, in its record; each region at its index, also with notes,
+---  is_pair and `file`, in which it begins
+---@field columns table<string, integer> which column of a call has the counts of an event, by field
+---@field costs table<integer, pmclua.ProbeCost[]> by region and column, where they are known
+---@field cost_unknown string? why they are not known of some
+---@field skipped string[] why functions that a pattern means were left out
+---@field remarks string[] what is known of programs whose calls were not followed
+
+---@class pmclua.Regions the regions of a command, each at its index
 ---@field command string
 ---@field outcome string
 ---@field exit integer
@@ -29,34 +38,43 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---   seen
 ---@field target_ended boolean such a process ended meanwhile
 ---@field interrupted? integer the signal that ended it
----@field skipped pmclua.Problem[] why functions that a pattern means were left out
+---@field skipped string[] why functions that a pattern means were left out
+---@field remarks string[]
 ---@field subtracted? boolean numbers of calls are without what probing costs
-local RegionResult = require("pmclua.public.class").new("measuring", "regions",
-  "observed interrupted cost_unknown subtracted dropped unseen left")
+local Regions = require("pmclua.public.class").new("measuring", "regions",
+  "observed interrupted cost_unknown subtracted")
 
--- What a run counted in all, by column of a call; and the share of its time that it was on the PMU.
-local function add_whole(run, wall_ns)
-  run.regions, run.whole = run.result.regions, { tonumber(wall_ns) }
-  for i, number in ipairs(run.result.readings) do run.whole[i + 1] = tonumber(number) end
-  local _, share = reading.status({}, run.whole[2], run.whole[3])
-  run.ran = share or 1                  -- nil: nothing of it ran at all
+-- What a run counted in all, by column of a call. Its events are one group, which has one time.
+local function whole_of(record, columns)
+  local event, enabled = next(record.enabled)
+  local whole = { tonumber(record.wall_ns), tonumber(enabled), event and tonumber(record.running[event]) }
+  for index, column in pairs(columns) do whole[column] = tonumber(record.counts[index] or 0) end
+  return whole
+end
+
+-- A run as regions read it: with its columns by index of the event, and the share of its time that it was on the PMU.
+local function run_of(events, record)
+  local followed, columns = record.followed, {}
+  for index, event in ipairs(events) do columns[index] = followed.columns[event.field] end
+  local whole = whole_of(record, columns)
+  local _, share = reading.status({}, whole[2], whole[3])
+  -- nil: nothing of it ran at all
+  return { regions = followed, columns = columns, costs = followed.costs, whole = whole, ran = share or 1 }
 end
 
 local UNSEEN = { never = "%s was never loaded" }
 local UNKNOWN = "it is not known whether %s was loaded"
 
 -- Why calls that were not seen may all the same have been; nil where some were, or there were none.
-local function unseen_of(region, found)
-  local file = region.points[1].file
-  if not file or found.entries ~= 0 or found.loading == "loaded" then return nil end
-  return (UNSEEN[found.loading] or UNKNOWN):format(text.safe(file))
+local function unseen_of(found)
+  if not found.file or found.entries ~= 0 or found.loading == "loaded" then return nil end
+  return (UNSEEN[found.loading] or UNKNOWN):format(text.safe(found.file))
 end
 
-local function region_of(about, runs, index)
-  local region, found = about.regions[index], runs[1].regions[index]
-  local fields = { index = index, name = region.name, notes = region.notes, runs = runs,
-    events = about.events, is_pair = region.points[1].kind == "from", threads = found.threads,
-    unseen = unseen_of(region, found) }
+local function region_of(events, runs, index)
+  local found = runs[1].regions[index]
+  local fields = { index = index, name = found.name, notes = found.notes, runs = runs, events = events,
+    is_pair = found.is_pair, threads = found.threads, unseen = unseen_of(found) }
   local is_known = runs[1].ran > 0 and not fields.unseen
   for _, name in ipairs(is_known and calls.FACTS or {}) do fields[name] = found[name] end
   local its_calls = calls.new(fields)
@@ -64,34 +82,90 @@ local function region_of(about, runs, index)
   return its_calls
 end
 
---- The result of a command's runs, one for each pass over its events.
----@param about { command: string, regions: pmclua.Region[], events: pmclua.Event[] }
----@param runs { result: table, columns: table<integer, integer> }[]  columns: by index of the event
----@return pmclua.RegionResult
-function M.new(about, runs)
-  local first = runs[1].result
-  local self = { command = about.command, events = about.events, outcome = first.outcome, exit = first.exit,
-    signal = first.signal, wall_ns = first.wall_ns, runs = runs, dropped = first.dropped,
-    unseen = first.unseen, left = first.left,
-    target_ended = first.regions.target_ended ~= 0, skipped = about.regions.skipped or {}, ran = 1 }
-  for _, name in ipairs { "path", "samples", "lost", "threads_seen" } do self[name] = first.regions[name] end
-  if first.regions.observed_ns ~= 0 then
-    self.observed = math.min(1, tonumber(first.regions.observed_ns) / tonumber(first.wall_ns))
+--- The regions of a command's runs, one for each pass over its events.
+---@param command string
+---@param events pmclua.Event[]
+---@param records table[] of these runs, with `followed`: store/README.md, "The record"
+---@return pmclua.Regions
+function M.new(command, events, records)
+  local first, runs = records[1], lists.map(records, function(record) return run_of(events, record) end)
+  local found = first.followed
+  local self = { command = command, events = events, outcome = first.outcome, exit = first.exit or 0,
+    signal = first.signal or 0, wall_ns = first.wall_ns, runs = runs, remarks = found.remarks,
+    target_ended = found.target_ended ~= 0, skipped = found.skipped, ran = 1 }
+  for _, name in ipairs { "path", "samples", "lost", "threads_seen" } do self[name] = found[name] end
+  if found.observed_ns ~= 0 then
+    self.observed = math.min(1, tonumber(found.observed_ns) / tonumber(first.wall_ns))
   end
   for _, run in ipairs(runs) do
-    add_whole(run, first.wall_ns)
-    self.cost_unknown, self.ran = self.cost_unknown or run.cost_unknown, math.min(self.ran, run.ran)
+    self.cost_unknown = self.cost_unknown or run.regions.cost_unknown
+    self.ran = math.min(self.ran, run.ran)
   end
-  for i in ipairs(about.regions) do self[i] = region_of(about, runs, i) end
-  return setmetatable(self, RegionResult)
+  for i in ipairs(found) do self[i] = region_of(events, runs, i) end
+  return setmetatable(self, Regions)
+end
+
+--- The regions of a cell, by what was found in the first repetition of each pass.
+---@param result pmclua.Result
+---@param number integer of the cell
+---@return pmclua.Regions?
+function M.of(result, number)
+  local records = result.followed[number]
+  if not records then return nil end
+  local planned = result.header.cells[number]
+  local label = table.concat(lists.joined { { planned.workload }, lists.assignments(planned.levels) }, ", ")
+  local regions = M.new(label, result.events, records)
+  if (result.header.regions or {}).subtracted then M.subtract(regions) end
+  local _, _, signal = ending.of(result)
+  regions.interrupted = signal
+  return regions
+end
+
+local KEPT = { "outcome", "exit", "signal", "wall_ns", "enabled", "running", "counts", "followed", "index" }
+
+--- Keeps what was found of the calls in a run, of the first repetition of each pass.
+---@param result pmclua.Result
+---@param record table
+function M.add(result, record)
+  local list = result.followed[record.cell] or {}
+  local is_known = lists.any(list, function(other) return other.pass == record.pass end)
+  if record.warmup or is_known then return end
+  local kept = { pass = record.pass }
+  for _, name in ipairs(KEPT) do kept[name] = record[name] end
+  list[#list + 1], result.followed[record.cell] = kept, list
+end
+
+--- Gives a record of a cell what was kept of its calls.
+---@param result pmclua.Result
+---@param cell integer
+---@param record table
+function M.give(result, cell, record)
+  for _, kept in ipairs(not record.warmup and not record.region and result.followed[cell] or {}) do
+    if kept.pass == record.pass and kept.index == record.index then record.followed = kept.followed end
+  end
+end
+
+--- Why not all calls of a run were counted, as texts.
+---@param regions pmclua.Regions
+---@return string[]
+function M.losses(regions)
+  local list = {}
+  if regions.lost ~= 0 then
+    list[1] = ("%s lost, and the calls around them were not counted"):format(
+      text.plural(tonumber(regions.lost), "record was", "records were"))
+  end
+  if regions.ran < 1 then
+    list[#list + 1] = "something else used the PMU's counters for a while: calls in that time were not seen"
+  end
+  return list
 end
 
 --- Takes what probing costs off numbers of calls and their histograms, from now on; single calls stay as they were
 --- counted, and so do regions whose cost is not known.
----@param result pmclua.RegionResult
-function M.subtract(result)
-  result.subtracted = true
-  for _, region in ipairs(result) do region.subtracted, region.sorted = true, {} end
+---@param regions pmclua.Regions
+function M.subtract(regions)
+  regions.subtracted = true
+  for _, region in ipairs(regions) do region.subtracted, region.sorted = true, {} end
 end
 
 --- What all probes of the first run cost it; nil where that is not known.
@@ -99,7 +173,7 @@ end
 ---@return number? cost
 ---@return number? spread
 ---@return number? whole of the run, with that
-function RegionResult:probing(name)
+function Regions:probing(name)
   local run, column = self.runs[1], COLUMNS[name]
   local cost, spread = spent.of_run(run, column)
   return cost, spread, run.whole[column]
@@ -108,13 +182,13 @@ end
 --- The region of that name; raises where there is none.
 ---@param name string
 ---@return pmclua.RegionCalls
-function RegionResult:region(name)
+function Regions:region(name)
   local found = lists.find(self, function(region) return region.name == name end)
   if found then return found end
   local names = lists.column(self, "name")
   explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end
 
-function RegionResult:__tostring() return self:report() end
+function Regions:__tostring() return self:report() end
 
 return M

@@ -123,6 +123,7 @@ local function from_memory(result, numbers, take)
         record.workload, record.levels, record.cell = cell.workload, cell.levels, numbers[part.number]
         for _, name in ipairs(cell_key.PARTS) do record[name] = part[name] end
         profiles.give(result, part.number, record)
+        if next(result.followed) then require("pmclua.result.regions").give(result, part.number, record) end
         take(record)
       end)
     end

@@ -241,7 +241,8 @@ end
 ---@return boolean
 function M.is_packable(record)
   return record.outcome == "done" and record.enabled ~= nil and record.running ~= nil
-    and not record.threads and not record.profiles and not record.system_calls and is_plain(record)
+    and not record.threads and not record.profiles and not record.system_calls
+    and not record.followed and is_plain(record)
 end
 
 return M

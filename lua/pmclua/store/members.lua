@@ -95,7 +95,7 @@ M.header = {
   host = object, hosts = list_of(object), merged = list_of(text), lacks = list_of(text), reject_if = text,
   overhead = list_of(overhead),
   simulation = map_of(either(text, number)),
-  regions = members_of { kind = text, entries = flag },
+  regions = members_of { kind = text, entries = flag, subtracted = flag },
   stop = members_of { own = flag, interval = share, repetitions = count, seconds = number },
 }
 

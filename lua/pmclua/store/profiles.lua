@@ -6,6 +6,7 @@
 
 local calls = require("pmclua.base.lazy").module "pmclua.store.calls"
 local core = require "pmclua.core"
+local followed = require("pmclua.base.lazy").module "pmclua.store.followed"
 local dkjson = require "dkjson"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
@@ -159,6 +160,7 @@ end
 function M.write(record, buffer, written)
   for _, profile in ipairs(record.profiles or {}) do put_profile(record, profile, buffer, written) end
   if record.system_calls then buffer:put(calls.text(record), "\n") end
+  if record.followed then followed.write(record, buffer) end
 end
 
 -- ---- reading -------------------------------------------------------------------------------------------
@@ -348,11 +350,14 @@ function Pending:read(text)
   local entry = dkjson.decode(text)
   if not is_table(entry) then refuse "it" end
   if not self.owner or not is_of(self, entry) then
-    self.owner, self.list, self.calls, self.open = {}, {}, nil, nil
+    self.owner, self.list, self.calls, self.open, self.followed, self.words = {}, {}, nil, nil, nil, nil
     for _, name in ipairs(OWN) do self.owner[name] = entry[name] end
   end
   if entry.kind == "calls" then
     self.calls = calls.read(entry)
+    return
+  elseif entry.kind == "followed" then
+    self.followed, self.words = followed.read(entry, self.words)
     return
   end
   local profile = self.open or read_head(entry)
@@ -376,9 +381,9 @@ end
 function Pending:give(record)
   if record and self.owner and is_of(self, record) then
     record.profiles = #self.list > 0 and self.list or nil
-    record.system_calls = self.calls
+    record.system_calls, record.followed = self.calls, self.followed
   end
-  self.owner, self.list, self.calls, self.open = nil, {}, nil, nil
+  self.owner, self.list, self.calls, self.open, self.followed, self.words = nil, {}, nil, nil, nil, nil
 end
 
 return M

@@ -92,7 +92,7 @@ local function read_other(reader, form)
   local kind = shapes.kind(form)
   if kind == "end" then read_end(reader)
   elseif kind == "resume" then read_resume(reader)
-  elseif kind ~= "profile" and kind ~= "calls" then return false
+  elseif kind ~= "profile" and kind ~= "calls" and kind ~= "followed" then return false
   elseif reader.ended then error(AFTER_END, 0)
   else read_profile(reader) end
   reader.form = nil

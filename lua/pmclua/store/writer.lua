@@ -99,7 +99,8 @@ end
 
 local function write_each(writer, records)
   for _, record in ipairs(records) do
-    if record.profiles or record.system_calls then profiles.write(record, writer.buffer, writer.texts) end
+    local has_more = record.profiles or record.system_calls or record.followed
+    if has_more then profiles.write(record, writer.buffer, writer.texts) end
     writer.encoder:write(record, writer.buffer)
   end
 end

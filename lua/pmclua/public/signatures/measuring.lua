@@ -335,9 +335,9 @@ record where_report_options shown_options
   annotate?: string -- a function, whose source and instructions are shown
   sources?: path[] -- folders below which sources may be
 
-pmc.regions(command: workload|target, options: regions_options) -> regions
+pmc.regions(command: workload|target, options: regions_options) -> result
   Runs an unmodified command and follows the calls of its functions, or what happens between two points. Given
-  pmc.pid(N), it follows a running process. Needs root.
+  pmc.pid(N), it follows a running process. Needs root. The result has a cell for each region, and its calls.
   raises an error if something cannot be followed
   > pmc.regions("ls /", { regions = { "libc.so.6:setlocale" } })
 
@@ -349,6 +349,7 @@ record regions_options
   calibrate?: boolean -- false skips measuring the cost of probing
   subtract?: boolean -- true subtracts that cost from the numbers of calls
   duration?: duration -- how long to follow a process
+  store?: path -- a new file; nothing is stored by default
   duty?: share -- the share of its time that following may cost a process
 
 class regions regions
@@ -369,9 +370,10 @@ class regions regions
   ran: number -- the least share of a run in which its events were on the PMU
   target_ended: boolean -- a process ended meanwhile
   cost_unknown?: string -- why it is not known of some region what probing it costs
-  skipped: table[] -- why functions that a pattern means were left out
+  skipped: string[] -- why functions that a pattern means were left out
+  remarks: string[] -- on programs whose calls were not followed
   subtracted?: boolean -- numbers are without what probing costs
-  > regions = pmc.regions("ls /", { regions = { "libc.so.6:setlocale" }, events = "page-faults" })
+  > regions = pmc.regions("ls /", { regions = { "libc.so.6:setlocale" }, events = "page-faults" }):calls()
 
 regions:region(name: name) -> region
   The region of that name.
@@ -386,12 +388,9 @@ regions:calls_csv() -> text: string
   The kept calls, one a line.
   > io.write(regions:calls_csv())
 
-regions:report(options?: regions_report_options) -> text: string
+regions:report(options?: report_options) -> text: string
   The calls in a format: table, json, csv (each call that was kept), markdown or html.
   > print(regions:report { format = "json" })
-
-record regions_report_options shown_options
-  histogram?: string -- the name of an event
 
 class region region
   The calls of one function, or what happened between two points.
@@ -411,7 +410,7 @@ class region region
   unsure?: u64 -- whose callee left without a return at an unknown time
   moved?: u64 -- returns that may belong to another call
   switching?: u64 -- on stacks that move between threads
-  > region = pmc.regions("ls /", { regions = { "libc.so.6:setlocale" }, events = "page-faults" })[1]
+  > region = pmc.regions("ls /", { regions = { "libc.so.6:setlocale" }, events = "page-faults" }):calls()[1]
 
 region:values(event: name, itself?: boolean) -> table
   What the calls took: { sum, mean, min, max, n, share, status, why }. itself: without the calls of other regions.

@@ -12,7 +12,7 @@ record load_options
   by?: "file"|"rank"|"host" -- what tells the files apart
 
 pmc.plot(source: result|path|string[], options?: string|plot_options) -> plot
-  Plots a result, stored results, or the output of `pmclua monitor --json` or `pmclua regions --json`.
+  Plots a result, stored results, or the output of `pmclua monitor --json`.
   raises an error without gnuplot
   > pmc.plot("/path/of/a/result.jsonl", "ecdf")
 
@@ -23,7 +23,7 @@ pmc.format(name: name, write: function)
   > pmc.format("tap", function(result, put) put(("1..%d\n"):format(#result:list())) end)
 
 pmc.formats(kind?: name) -> names: string[]
-  The formats of a kind of report: "result" (the default), "where", "topdown", "why", "regions", "gate" or "monitor".
+  The formats of a kind of report: "result" (the default), "where", "topdown", "why", "gate" or "monitor".
   raises an error for another kind
   > print(table.concat(pmc.formats "gate", " "))
 
@@ -228,6 +228,7 @@ record shown_options
 record report_options shown_options
   separator?: name -- of CSV
   plots?: table -- of HTML
+  histogram?: name -- of the calls of functions: the event that a histogram shows
 
 result:write(file: file|function, options?: report_options) -> ok: boolean?, why: string?
   Writes the report piece by piece to an open file, or to a function that takes each piece.
@@ -241,6 +242,11 @@ result:why(options?: sides_options) -> why
 record sides_options
   a?: name|table -- a cell, "n=256"
   b?: name|table
+
+result:calls(conditions?: table) -> regions
+  The calls of the functions that pmc.regions followed. conditions: as for only, where several cells have some.
+  raises an error where there are none
+  > print(#pmc.regions("ls /", { regions = { "libc.so.6:setlocale" }, events = "page-faults" }):calls())
 
 result:topdown() -> topdown?
   The tree that its metrics are nodes of; nil where none is.

@@ -1,9 +1,8 @@
---- calls.lua: charts of what `pmclua regions --json` writes: how often calls took how much, of one file or of
---- several in the same bins.
+--- calls.lua: charts of followed calls: how often they took how much, of one cell or of several in the same bins.
 --
--- Invariant: a region without such calls is left out, and said to be; the file is data that anyone may have
--- written.
+-- Invariant: a region without such calls is left out, and said to be.
 
+local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local axis = require "pmclua.report.plot.axis"
@@ -36,36 +35,14 @@ local function as_steps(into, bars, divisor)
   return data
 end
 
--- ---- what files have ------------------------------------------------------------------------------------
-
-local function is_bar(bar)
-  return type(bar) == "table" and type(bar.low) == "number" and type(bar.high) == "number"
-    and type(bar.count) == "number"
-end
-
--- A region's bars; nil where it has none, and why.
-local function bars_of(path, region, name, refuse)
-  local event = type(region.events) == "table" and region.events[name]
-  local bars = type(event) == "table" and event.histogram
-  if type(bars) ~= "table" or #bars == 0 then
-    return nil, type(event) == "table" and type(event.why) == "string" and event.why
-  end
-  for _, bar in ipairs(bars) do
-    if not is_bar(bar) then refuse(path, "a histogram of it is none") end
-  end
-  return bars
-end
-
--- Regions by name, in the order of the files, each with the bars that files have of it.
-local function collect(files, name, refuse)
+-- Regions by name, in the order of the cells, each with its bars in a cell; and why one has none.
+local function collect(several, name)
   local found, why = {}, nil
-  for i, file in ipairs(files) do
-    local regions = type(file.content) == "table" and file.content.regions
-    if type(regions) ~= "table" or #regions == 0 then refuse(file.path, "it has no regions") end
+  for i, regions in ipairs(several) do
     for _, region in ipairs(regions) do
-      if type(region) ~= "table" then refuse(file.path, "a region of it is none") end
-      local bars, reason = bars_of(file.path, region, name, refuse)
-      found[#found + 1], why = { title = tostring(region.name), bars = bars, file = i }, why or reason
+      local bars = region:histogram(name)
+      if #bars == 0 then why = why or region:values(name).why end
+      found[#found + 1] = { title = region.name, bars = #bars > 0 and bars or nil, cell = i }
     end
   end
   return lists.groups(found, function(one) return one.title end), why
@@ -73,7 +50,7 @@ end
 
 -- ---- the chart -----------------------------------------------------------------------------------------
 
--- A region in one file, or in several; a single one has its colour.
+-- A region in one cell, or in several; a single one has its colour.
 local function panel_of(region, name, labels, colour)
   local into = bins_of(lists.column(region, "bars"))
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
@@ -81,34 +58,24 @@ local function panel_of(region, name, labels, colour)
     if #labels == 1 then
       return { style = "bars", colour = colour, data = into:bars(into:counts(one.bars), scale.divisor) }
     end
-    return { style = "steps", colour = one.file, title = labels[one.file],
+    return { style = "steps", colour = one.cell, title = labels[one.cell],
       data = as_steps(into, one.bars, scale.divisor) }
   end)
   return { title = region.key, x = { label = scale.label, log = into.log },
     y = { label = "calls", low = 0, whole = true }, series = series }
 end
 
-local function names_of(files)
-  local labels, seen = {}, {}
-  for i, file in ipairs(files) do
-    labels[i] = file.path:match "[^/]+$"
-    if seen[labels[i]] then labels[i] = file.path end
-    seen[labels[i]] = true
-  end
-  return labels
-end
-
 --- The chart of calls by what they took of an event.
----@param files { path: string, content: any }[] what each file's line says
+---@param several pmclua.Regions[] of each cell
+---@param labels string[] of these cells
 ---@param name string field of an event, "duration" or "cpu_time"
----@param refuse fun(path: string, why: string) raises
----@return pmclua.Chart
-function M.chart(files, name, refuse)
-  if #files > gnuplot.MOST_SERIES then
-    refuse(files[#files].path, ("there is room for %d files"):format(gnuplot.MOST_SERIES))
+---@return pmclua.Chart  raises where there is nothing to draw
+function M.chart(several, labels, name)
+  if #several > gnuplot.MOST_SERIES then
+    explain.misuse(("there is room for %d cells: choose some (--only)"):format(gnuplot.MOST_SERIES), 4)
   end
-  local regions, why = collect(files, name, refuse)
-  local counted, absent, labels, panels = {}, {}, names_of(files), {}
+  local regions, why = collect(several, name)
+  local counted, absent, panels = {}, {}, {}
   for _, region in ipairs(regions) do
     local with_bars = lists.where(region, function(one) return one.bars end)
     with_bars.key = region.key
@@ -116,14 +83,13 @@ function M.chart(files, name, refuse)
   end
   for i = 1, math.min(#counted, PANELS) do panels[i] = panel_of(counted[i], name, labels, i) end
   if #panels == 0 then
-    refuse(files[1].path, ("there are no calls with %s%s"):format(text.safe(name),
-      why and ": " .. text.safe(why) or ""))
+    local said = ("there are no calls with %s%s"):format(name, why and ": " .. why or "")
+    error(explain.problem { code = "ENODATA", operation = "plot", message = said }, 0)
   end
   local said = "calls by what they took"
   if #counted > #panels then said = ("%s · the first %d of %d"):format(said, #panels, #counted) end
   if #absent > 0 then said = ("%s · none of %s"):format(said, text.list(lists.column(absent, "key"))) end
-  local command = #files == 1 and tostring(files[1].content.command or files[1].path)
-  return { title = command or table.concat(labels, ", "), subtitle = said, panels = panels }
+  return { title = table.concat(labels, ", "), subtitle = said, panels = panels }
 end
 
 return M

@@ -1,7 +1,7 @@
 --- plot.lua: plots of results, drawn by gnuplot as SVG, PNG, or text for a terminal.
 --
--- plot/charts.lua says what each kind shows, plot/stream.lua reads what `pmclua monitor` and `pmclua regions`
--- write, plot/gnuplot.lua draws.
+-- plot/charts.lua says what each kind shows, plot/calls.lua of followed calls, plot/stream.lua reads what `pmclua
+-- monitor` writes, plot/gnuplot.lua draws.
 
 local cells = require "pmclua.report.cells"
 local explain = require "pmclua.explain"
@@ -105,6 +105,16 @@ local function default_kind(result, name)
   return has_lines(result, name) and "regression" or "distribution"
 end
 
+-- How much calls took; nil where none were followed, or something else is asked for.
+local function chart_of_calls(result, options)
+  local is_asked = not options.kind or options.kind == "histogram"
+  local several = is_asked and require("pmclua.report.tables").followed(result) or {}
+  if #several == 0 then return nil end
+  local whole = lists.where(result:list(), function(cell) return not cell.region end)
+  local labels = lists.map(whole, function(cell) return cell:label() end)
+  return require("pmclua.report.plot.calls").chart(several, labels, text.field(options.name or "duration"))
+end
+
 --- A plot of a result.
 ---@param result pmclua.Result
 ---@param options? pmclua.PlotOptions|string a kind, or options
@@ -112,6 +122,8 @@ end
 function M.new(result, options)
   options = type(options) == "string" and { kind = options } or options or {}
   check_kind(options.kind)
+  local of_calls = chart_of_calls(result, options)
+  if of_calls then return M.of_chart("histogram", of_calls, options) end
   local name = options.name and text.field(options.name) or default_name(result)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
@@ -120,22 +132,22 @@ function M.new(result, options)
   return M.of_chart(kind, require("pmclua.report.plot.charts")[kind](result, name), options)
 end
 
---- A plot of a result, or of a file: a stored result, or what `pmclua monitor --json` (its counts over time)
---- and `pmclua regions --json` (how long calls took) wrote; several of the latter stand in the same bins.
+--- A plot of a result, or of files: stored results, or what `pmclua monitor --json` wrote (its counts over time).
 ---@param source pmclua.Result|string|string[] a result, a path, or paths
 ---@param options? pmclua.PlotOptions|string a kind, or options
 ---@return pmclua.Plot plot raises an error object where gnuplot is missing and the plot is written
 function M.plot(source, options)
   if type(source) == "table" and getmetatable(source) then return M.new(source, options) end
   options = type(options) == "string" and { kind = options } or options or {}
-  local paths, streams = type(source) == "table" and source or { source }, require "pmclua.report.plot.stream"
-  local kind = streams.kind_of_all(paths)
-  if not kind then return M.new(require("pmclua.result.files").load(source), options) end
+  local stream, path = require "pmclua.report.plot.stream", source
+  if type(source) == "table" and #source == 1 then path = source[1] end
+  local is_monitor = type(path) == "string" and stream.is_one(path)
+  if not is_monitor then return M.new(require("pmclua.result.files").load(source), options) end
   check_kind(options.kind)
-  if options.kind and options.kind ~= kind then
-    explain.misuse(("%s has only --kind %s"):format(text.safe(paths[1]), kind), 2)
+  if options.kind and options.kind ~= "time" then
+    explain.misuse(("%s has only --kind time"):format(text.safe(path)), 2)
   end
-  return M.of_chart(kind, streams.chart(paths, options), options)
+  return M.of_chart("time", stream.chart(path, options), options)
 end
 
 --- Why the page of a result has no plots; nil where there is nothing to plot.

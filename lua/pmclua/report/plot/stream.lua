@@ -1,9 +1,8 @@
---- stream.lua (plot): charts of what `pmclua monitor --json` writes; calls.lua has those of `regions --json`.
+--- stream.lua (plot): charts of what `pmclua monitor --json` writes.
 --
 -- Invariant: the file is data that anyone may have written: what is not of these shapes is refused. What was
 -- not counted is a gap in a line, never 0.
 
-local calls = require "pmclua.report.plot.calls"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -17,7 +16,7 @@ local PANELS = 4                -- below each other
 local function refuse(path, why)
   error(explain.problem { code = "EFILE", operation = "plot",
     message = ("cannot plot %s: %s"):format(text.safe(path), why),
-    hint = "plots are of stored results, and of what `pmclua monitor --json` and `regions --json` write" }, 0)
+    hint = "plots are of stored results, and of what `pmclua monitor --json` writes" }, 0)
 end
 
 local function decode(line)
@@ -101,7 +100,7 @@ local function time_chart(path, entries, options)
   return { title = path:match "[^/]+$", subtitle = said, panels = panels }
 end
 
--- ---- which of them ---------------------------------------------------------------------------------------
+-- ---- files ---------------------------------------------------------------------------------------
 
 local function read_lines(path)
   local said, why = require("pmclua.host.machine").text(path)
@@ -113,34 +112,17 @@ local function read_lines(path)
   return entries
 end
 
---- Whether a file is one of these; its first line tells.
+--- Whether a file is a monitor's; its first line tells.
 ---@param path string
----@return "time"|"histogram"|nil kind
-function M.kind_of(path)
-  local line = require("pmclua.host.machine").line(path) or ""
-  if line:find '^{"time_s":' then return "time" end
-  if line:find '^{' and line:find '"kind":"regions"' then return "histogram" end
+---@return boolean
+function M.is_one(path)
+  return ((require("pmclua.host.machine").line(path) or ""):find '^{"time_s":') ~= nil
 end
 
---- What all of these files are; nil: something else. One alone may be of a monitor.
----@param paths string[]
----@return "time"|"histogram"|nil kind
-function M.kind_of_all(paths)
-  local kind = type(paths[1]) == "string" and M.kind_of(paths[1])
-  for i = 2, #paths do
-    if kind ~= "histogram" or M.kind_of(paths[i]) ~= kind then return nil end
-  end
-  return kind or nil
-end
-
---- The chart of a file; of several, where all are of regions.
----@param paths string[]
+--- The chart of a monitor's file.
+---@param path string
 ---@param options pmclua.PlotOptions
 ---@return pmclua.Chart
-function M.chart(paths, options)
-  if M.kind_of(paths[1]) == "time" then return time_chart(paths[1], read_lines(paths[1]), options) end
-  local files = lists.map(paths, function(path) return { path = path, content = read_lines(path)[1] } end)
-  return calls.chart(files, text.field(options.name or "duration"), refuse)
-end
+function M.chart(path, options) return time_chart(path, read_lines(path), options) end
 
 return M
