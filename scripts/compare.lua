@@ -61,8 +61,10 @@ local opt = pmc.options {
   { "any-cpu", false, help = "limits: accept another CPU or architecture" },
   { "any-arguments", false, help = "limits: accept files of workloads that were given other arguments" },
   { "run-spread", value = "SHARE", help = "limits: spread between runs if only one is stored (times: 15%)" },
+  { "why", false, help = "limits: look for the cause of what fails or is undecided" },
+  { "budget", value = "T", help = "time that --why may take (default 2min)" },
   { "gate-output", value = "FILE",
-    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), or text" },
+    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), .sarif, or text" },
   { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "quiet", false, help = "show no progress" },
   { "workloads", argument = true, many = true, value = "COMMAND",
@@ -146,6 +148,7 @@ local function compare_files()
 end
 
 local files = 0
+local experiment                -- of commands
 local limits = #opt.limit > 0 and opt.limit or nil
 
 local function compare_commands()
@@ -156,23 +159,25 @@ local function compare_commands()
     local name = times[word] == 1 and word or ("%s (%d)"):format(word, times[word])
     workloads[i] = pmc.command { word, shell = opt.shell, name = name }
   end
-  workloads[#workloads + 1] = {
+  experiment = pmc.experiment { name = "compare", workloads = workloads, baseline = workloads[1].name,
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics,
     repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin,
     primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
-    store = opt.store, notes = #opt.note > 0 and opt.note or nil, quiet = opt.quiet,
+    notes = #opt.note > 0 and opt.note or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     gate = limits, against = limits and workloads[1].name,
     stop = opt["until"] and { interval = opt["until"], repetitions = 1000 },
   }
-  return pmc.compare(unpack(workloads))
+  return experiment:run { store = opt.store or false, quiet = opt.quiet }
 end
 
 -- What limits conclude: of commands in the blocks that they share, of each file against the first.
 local function check_limits(result)
   if not limits then return {} end
-  if files == 0 then return { result:gate { against = result.header.against } } end
+  if files == 0 then
+    return { experiment:gate(result, { why = opt.why, budget = opt.budget, quiet = opt.quiet }) }
+  end
   local gates = {}
   for i = 2, #opt.workloads do
     gates[i - 1] = pmc.load(opt.workloads[i]):gate { limits = limits, baseline = opt.workloads[1],
@@ -219,6 +224,10 @@ for _, word in ipairs(opt.workloads) do files = files + (is_file(word) and 1 or 
 if opt.gate_output and (not limits or files > 2) then
   usage "--gate-output goes with --limit, and with no more than two files"
 end
+if (opt.why or opt.budget) and (not limits or files > 0) then
+  usage "--why goes with --limit, and with commands"
+end
+if opt.budget and not opt.why then usage "--budget goes with --why" end
 for _, word in ipairs(limits and opt.workloads or {}) do
   if word == "-" then usage "--limit reads files twice; `pmclua gate` takes -" end
 end

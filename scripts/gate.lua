@@ -9,6 +9,8 @@
 --   between runs. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
 --   both: use it to gate times. Of simulated counts two equal ones are enough; of others as many runs
 --   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
+--   A limit of times that fails is measured once more, and fails only if that fails, too. --why looks for the
+--   function, the line and the caller behind what fails or is undecided.
 --   Where NEW is a copy of OLD's program, to the byte that is loaded, nothing is run: this is said at once.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
@@ -70,6 +72,9 @@ local is_read, opt = pcall(pmc.options, {
     help = "with --against: let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
     help = "with --against: what surrounds simulated runs, e.g. random=fixed" },
+  { "why", false,
+    help = "with --against: look for the cause of what fails or is undecided: function, line, caller" },
+  { "budget", value = "T", help = "time that --why may take, e.g. 5min (default 2min)" },
   { "store", value = "FILE", help = "with --against: store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
   { "format", choices = pmc.formats "gate", value = "F", help = "output format" },
@@ -91,11 +96,11 @@ end
 -- ---- stored results ----
 
 local function check_files()
-  for _, name in ipairs { "timeout", "pin", "store" } do
+  for _, name in ipairs { "timeout", "pin", "store", "budget" } do
     if opt[name] then usage(("--%s goes with --against"):format(name)) end
   end
-  if opt.shell or opt.simulate or #opt.simulation > 0 or #opt.note > 0 then
-    usage "--shell, --simulate, --simulation and --note go with --against"
+  if opt.shell or opt.simulate or opt.why or #opt.simulation > 0 or #opt.note > 0 then
+    usage "--shell, --simulate, --simulation, --note and --why go with --against"
   end
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
@@ -115,18 +120,19 @@ end
 
 local function check_commands()
   if not limits then usage "--against takes --limit" end
+  if opt.budget and not opt.why then usage "--budget goes with --why" end
   local old, new = command({ opt.against }, "old"), command(opt.words, "new")
-  local result = pmc.experiment({ name = "gate", workloads = { old, new },
+  local experiment = pmc.experiment { name = "gate", workloads = { old, new },
     events = opt.simulate and {} or "duration_time", gate = limits, against = "old",
     repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
     on_failure = opt.ignore_failure and "keep" or "stop", notes = #opt.note > 0 and opt.note or nil,
-    simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil })
-    :run { store = opt.store or false, quiet = opt.quiet, unless_same = true }
+    simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil }
+  local result = experiment:run { store = opt.store or false, quiet = opt.quiet, unless_same = true }
   if result.problem then
     result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
     error(result.problem, 0)
   end
-  return result:gate { against = "old" }
+  return experiment:gate(result, { why = opt.why, budget = opt.budget, quiet = opt.quiet })
 end
 
 -- ---- what is concluded ----

@@ -69,7 +69,7 @@ local opt = read_options(pmc.targets.options {
   { "any-arguments", false, help = "limits: accept a baseline that was given other arguments" },
   { "run-spread", value = "SHARE", help = "limits: spread between runs if only one is stored (times: 15%)" },
   { "gate-output", value = "FILE",
-    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), or text" },
+    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), .sarif, or text" },
   { "command", rest = true, help = "command to run, and its arguments" },
   experiment = false,
 })

@@ -276,6 +276,9 @@ end
 ---@field ratio number new to old
 ---@field limit string
 ---@field interleaved? boolean old and new run in the same blocks
+---@field bias? number deviation of the logarithm of the ratio from run to run: what a run's processes and layouts happen
+---  to be, which all of its pairs share
+---@field again? boolean what fails is tried once more, and fails only where that fails, too
 
 -- Repetitions of one run, which all share what the machine was like.
 local function draw_run(random, options, factor)
@@ -287,10 +290,11 @@ end
 -- Blocks of old and new: what a block is like falls on both.
 local function draw_blocks(random, options)
   local old, new = {}, {}
+  local ratio = options.ratio * (options.bias and math.exp(options.bias * random:normal()) or 1)
   for i = 1, options.n do
     local block = math.exp(options.between * random:normal())
     old[i] = block * math.exp(options.within * random:normal())
-    new[i] = options.ratio * block * math.exp(options.within * random:normal())
+    new[i] = ratio * block * math.exp(options.within * random:normal())
   end
   return old, new
 end
@@ -314,9 +318,13 @@ end
 function M.gates(options, experiments, seed)
   local random, limit = stats.random(seed, "gates"), assert(metric.limit(options.limit))
   local counts = { pass = 0, undecided = 0, fail = 0 }
-  for _ = 1, experiments do
+  local function judge()
     local found = judged(options, random)
-    local state = check.judge(limit, found, found.ratio, 1).state
+    return check.judge(limit, found, found.ratio, 1).state
+  end
+  for _ = 1, experiments do
+    local state = judge()
+    if options.again and state == "fail" and judge() ~= "fail" then state = "undecided" end
     counts[state] = counts[state] + 1
   end
   for state, count in pairs(counts) do counts[state] = count / experiments end

@@ -53,9 +53,9 @@ local function report_expectations(result, quiet)
   return status
 end
 
-local function exit_status(result, gating, quiet)
+local function exit_status(experiment, result, gating, quiet)
   local predicted = report_expectations(result, quiet)
-  local gated = require("pmclua.cli.gating").conclude(gating, result, quiet)
+  local gated = require("pmclua.cli.gating").conclude(gating, experiment, result, quiet)
   if result.problem then output.note("%s", tostring(result.problem)) end
   if result.status == "interrupted" then
     if result.cut_off and not quiet then
@@ -117,7 +117,7 @@ function M.main(experiment, args, script)
   if not is_streamed or overrides.output then
     output.write(function(put) result:write(put, options) end, overrides.output)
   end
-  return exit_status(result, gating, overrides.quiet)
+  return exit_status(experiment, result, gating, overrides.quiet)
 end
 
 return M

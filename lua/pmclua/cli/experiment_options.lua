@@ -38,8 +38,10 @@ M.list = {
   { "any-arguments", false, help = "with --gate: accept workloads that were given other arguments" },
   { "run-spread", value = "SHARE", help = "spread between runs if --gate names one (times: 15%)" },
   { "strict", false, help = "treat an undecided limit as failed" },
+  { "why", false, help = "look for the cause of a limit that fails or is undecided" },
+  { "budget", value = "T", help = "time that --why may take (default 2min)" },
   { "gate-output", value = "FILE",
-    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), or text" },
+    help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), .sarif, or text" },
   { "plan", false, help = "show what would run, then exit" },
   { "quiet", false, help = "show no progress and no notes" },
 }

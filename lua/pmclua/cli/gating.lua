@@ -13,6 +13,8 @@ local M = {}
 ---@field options pmclua.GateOptions how they are checked
 ---@field strict boolean? undecided is not enough
 ---@field output string? path of a file that gets what they conclude
+---@field why boolean? the cause of what fails or is undecided is looked for
+---@field budget string? how long that may take
 
 local function usage_error(said) error(require("pmclua.base.problem").usage_error(said), 0) end
 
@@ -40,7 +42,7 @@ local function baselines_of(declaration, overrides)
 end
 
 local function check_options(limits, overrides)
-  for _, name in ipairs { "gate", "against", "strict", "gate_output", "run_spread" } do
+  for _, name in ipairs { "gate", "against", "strict", "gate_output", "run_spread", "why", "budget" } do
     if overrides[name] and #limits == 0 then
       usage_error(("--%s: this experiment declares no limits; `pmclua gate` takes them as --limit")
         :format((name:gsub("_", "-"))))
@@ -64,7 +66,7 @@ function M.prepare(declaration, overrides)
   local against = not baseline and declaration.against or nil
   local list = usable(limits, baseline or against)
   return { limits = list, skipped = #limits - #list, strict = overrides.strict,
-    output = overrides.gate_output,
+    output = overrides.gate_output, why = overrides.why, budget = overrides.budget,
     options = { limits = list, baseline = baseline, against = against, any_host = overrides.any_host,
       any_cpu = overrides.any_cpu, any_arguments = overrides.any_arguments,
       run_spread = overrides.run_spread } }
@@ -72,16 +74,19 @@ end
 
 --- Checks a finished run and says on standard error what did not hold.
 ---@param gating pmclua.Gating?
+---@param experiment pmclua.Experiment
 ---@param result pmclua.Result
 ---@param quiet boolean?
 ---@return integer? status that it stands for; nil where all held
-function M.conclude(gating, result, quiet)
+function M.conclude(gating, experiment, result, quiet)
   if not gating then return nil end
   if gating.skipped > 0 and not quiet then
     output.note("%d of the limits need a baseline: --gate FILE names one", gating.skipped)
   end
   if #gating.limits == 0 then return nil end
-  local gate = result:gate(gating.options)
+  local options = require("pmclua.base.lists").copy(gating.options)
+  options.why, options.budget, options.quiet = gating.why or nil, gating.budget, quiet
+  local gate = experiment:gate(result, options)
   if gate.state ~= "pass" or not quiet then output.write(("pmclua: %s\n"):format(tostring(gate)), 2) end
   if gating.output then gate:write(gating.output) end
   local status = gate:status(gating.strict)

@@ -4,6 +4,7 @@
 
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
+local number = require "pmclua.base.number"
 local text = require "pmclua.base.text"
 local terminal = require "pmclua.host.terminal"
 local words = require "pmclua.report.words"
@@ -52,8 +53,8 @@ local function jitter(row)
   return row.jitter and (", in runs of one program that differ by %s"):format(apart(row)) or ""
 end
 
--- The cause without what needed what.
-local function cause(row)
+-- The reason without what needed what.
+local function reason(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
 end
 
@@ -62,9 +63,19 @@ end
 ---@return string
 function M.said(row)
   if row.is_same then return "holds: nothing was run, both sides are the same program" end
-  if row.state == "uncountable" then return "cannot be checked: " .. cause(row) end
+  if row.state == "uncountable" then return "cannot be checked: " .. reason(row) end
+  if row.again then return M.said_twice(row) end
   if row.state == "undecided" then return "undecided: " .. seen(row) .. jitter(row) .. blind(row) end
   return (row.state == "fail" and "fails: " or "holds: ") .. seen(row) .. jitter(row)
+end
+
+-- A limit of times that failed, and what the second run says.
+function M.said_twice(row)
+  if row.state == "fail" then
+    return ("fails: %s; and again, tried once more: %s"):format(seen(row), seen(row.again))
+  end
+  return ("undecided: it failed at first: %s; and not again, tried once more: %s"):format(seen(row),
+    M.said(row.again))
 end
 
 local function line_of(row)
@@ -85,10 +96,10 @@ end
 
 -- Limits that cannot be checked for one reason in several cells are said once.
 local function uncountable_lines(rows)
-  local groups = lists.groups(rows, function(row) return row.text .. "\0" .. cause(row) end)
+  local groups = lists.groups(rows, function(row) return row.text .. "\0" .. reason(row) end)
   return lists.map(groups, function(same)
     local where = #same > 1 and (" in %d cells"):format(#same) or ", " .. text.safe(same[1].cell)
-    return ("'%s' cannot be checked%s: %s"):format(text.safe(same[1].text), where, cause(same[1]))
+    return ("'%s' cannot be checked%s: %s"):format(text.safe(same[1].text), where, reason(same[1]))
   end)
 end
 
@@ -138,6 +149,15 @@ local function held_line(rows, held, is_all, is_undecided)
   return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
+-- What is known of the causes: a line each, with what was not looked into.
+local function cause_lines(gate)
+  return lists.joined(lists.map(gate.causes or {}, function(cause)
+    local function line(said) return ("cause, %s: %s"):format(text.safe(cause.cell), text.safe(said)) end
+    return lists.joined { lists.map(cause.sentences, line),
+      lists.map(cause.absent, function(why) return line("not looked into: " .. why) end) }
+  end))
+end
+
 --- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.
 ---@param gate pmclua.Gate
 ---@return string
@@ -150,7 +170,7 @@ function M.words(gate)
   lines[#lines + 1] = held_line(rows, #passed, #lines == 0, #undecided > 0)
   lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
     lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
-    { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
+    cause_lines(gate), { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
   return terminal.spelled("gate: " .. table.concat(lines, "\ngate: ")) .. "\n"
 end
 
@@ -161,6 +181,25 @@ local TONES = { fail = "bad", uncountable = "warn" }
 
 -- The state stands in a column of its own.
 local function without_state(row) return (M.said(row):gsub("^%a[%a ]-: ", "")) end
+
+-- The functions that a cause names.
+local function cause_block(cause)
+  local function value_of(value) return value and text.value(value, cause.unit) or words.ABSENT end
+  local rows = lists.map(cause.parts, function(part)
+    local place = require("pmclua.why.cause").at(part)
+    return { text.safe(part.label), text.safe(place or words.ABSENT), text.safe(part.caller or words.ABSENT),
+      value_of(part.a), value_of(part.b), number.signed(part.difference, cause.unit),
+      part.low and ("%s … %s"):format(value_of(part.low), value_of(part.high)) or words.ABSENT,
+      part.share and text.percent(part.share) or words.ABSENT }
+  end)
+  local function right(name) return { name = name, align = "right" } end
+  local columns = #rows == 0 and {} or { { name = "function" }, { name = "line" }, { name = "called by" },
+    right "before", right "now", right "difference", right "interval", right "share" }
+  return { title = { "cause", text.safe(cause.cell), cause.event and text.safe(cause.event) },
+    columns = columns, rows = rows,
+    notes = lists.joined { lists.map(cause.sentences, text.safe),
+      lists.map(cause.absent, function(why) return "not looked into: " .. text.safe(why) end) } }
+end
 
 --- The limits as a table.
 ---@param gate pmclua.Gate
@@ -173,7 +212,8 @@ function M.blocks(gate)
   local columns = { { name = "limit" }, { name = "cell" }, { name = "" }, { name = "what was seen" } }
   return { result = gate.result,
     notes = lists.joined { { #rows == 0 and NO_CELL or nil }, lists.map(gate.remarks or {}, text.safe) },
-    blocks = { { title = {}, columns = columns, rows = rows, notes = {} } } }
+    blocks = lists.joined { { { title = {}, columns = columns, rows = rows, notes = {} } },
+      lists.map(gate.causes or {}, cause_block) } }
 end
 
 -- ---- facts -----------------------------------------------------------------------------------------------
@@ -182,7 +222,9 @@ local FORMAT = 1                -- of the facts; changes with the meaning of any
 
 local ORDER = { "format", "state", "experiment", "started", "notes", "remarks", "host", "baselines", "limits",
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
-  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "path",
+  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "again", "causes",
+  "sentences", "event", "parts", "function", "source", "line", "caller", "a", "b", "difference", "share",
+  "path",
   "hostname", "cpu", "microcode", "os_kernel" }
 
 local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high",
@@ -191,7 +233,18 @@ local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ra
 local function row_entry(row)
   local out = json.fields(row, FIELDS)
   out.limit, out.assumed_spread = row.text, row.is_assumed == true
+  out.again = row.again and json.fields(row.again, FIELDS) or json.null
   return out
+end
+
+local function cause_entry(cause)
+  return { cell = cause.cell, limits = cause.limits, sentences = cause.sentences, absent = cause.absent,
+    event = json.or_null(cause.event), unit = cause.unit, parts = lists.map(cause.parts, function(part)
+      local entry = json.fields(part, { "source", "line", "caller", "calls", "a", "b", "difference", "low",
+        "high", "share" })
+      entry["function"] = part.name
+      return entry
+    end) }
 end
 
 local HOST = { "hostname", "cpu", "microcode", "os_kernel" }
@@ -211,6 +264,7 @@ function M.facts(gate)
   out.format, out.state, out.experiment = FORMAT, gate.state, json.or_null(gate.result.header.name)
   out.baselines, out.limits = lists.map(gate.baselines, run_entry), lists.map(gate.results, row_entry)
   out.remarks = gate.remarks
+  out.causes = lists.map(gate.causes or {}, cause_entry)
   return { order = ORDER, value = out }
 end
 

@@ -23,6 +23,7 @@ local FORMATS = {
   { "benchmark", "times" },
   { "folded", "stacks" },
   { "speedscope", "stacks" },
+  { "sarif", "checks" },
   { "junit", "checks", ending = "xml" },
   { "svg", "drawing", "picture" },
   { "png", "picture" },

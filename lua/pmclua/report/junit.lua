@@ -11,12 +11,26 @@ local M = {}
 
 local ELEMENTS = { fail = "failure", uncountable = "error", undecided = "skipped" }
 
-local function test_case(row, suite)
+-- What is known of the causes of a limit, as text below its message.
+local function cause_text(row, causes)
+  local lines = {}
+  for _, cause in ipairs(causes or {}) do
+    if cause.cell == row.cell and lists.contains(cause.limits, row.text) then
+      lists.append(lines, cause.sentences)
+      lists.append(lines, lists.map(cause.absent, function(why) return "not looked into: " .. why end))
+    end
+  end
+  return escape.xml(table.concat(lines, "; "))
+end
+
+local function test_case(row, suite, causes)
   local head = ('  <testcase classname="%s" name="%s"'):format(escape.xml(suite),
     escape.xml(("%s, %s"):format(row.text, row.cell)))
   local element = ELEMENTS[row.state]
   if not element then return head .. "/>" end
-  return ('%s>\n    <%s message="%s"/>\n  </testcase>'):format(head, element, escape.xml(said(row)))
+  local cause = cause_text(row, causes)
+  return ('%s>\n    <%s message="%s"%s\n  </testcase>'):format(head, element, escape.xml(said(row)),
+    cause == "" and "/>" or (">%s</%s>"):format(cause, element))
 end
 
 local function count(rows, state)
@@ -40,7 +54,7 @@ function M.write(gate, put)
   local rows, header = gate.results, gate.result.header
   local suite = header.name or "pmclua"
   if #rows == 0 then rows = { NO_CELL } end
-  local cases = lists.map(rows, function(row) return test_case(row, suite) end)
+  local cases = lists.map(rows, function(row) return test_case(row, suite, gate.causes) end)
   put(('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="%s" tests="%d" failures="%d" errors="%d" '
     .. 'skipped="%d"%s>\n%s%s\n</testsuite>\n'):format(escape.xml(suite), #cases, count(rows, "fail"),
     count(rows, "uncountable"), count(rows, "undecided"),

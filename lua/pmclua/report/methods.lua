@@ -63,6 +63,10 @@ function TopdownPlan:report(options)
   return require("pmclua.report.topdown_plan").render(self, options and options.run_seconds)
 end
 
+function Experiment:gate(result, options)
+  return require("pmclua.why.gated").check(self, result, options)
+end
+
 function Experiment:plan()
   return require("pmclua.report.plan").render(self.declaration, require("pmclua.experiment").planned(self))
 end

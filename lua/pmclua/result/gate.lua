@@ -25,8 +25,9 @@ local M = {}
 ---@field results pmclua.GateRow[] each limit in each cell
 ---@field result pmclua.Result that was checked
 ---@field baselines pmclua.Result[] stored ones
+---@field causes? pmclua.Cause[] of what fails or is undecided, where they were looked for
 ---@field remarks string[] by what simulated counts of a baseline could differ; that both sides are one program
-local Gate = require("pmclua.public.class").new("results", "gate")
+local Gate = require("pmclua.public.class").new("results", "gate", "causes")
 
 ---@class pmclua.GateRow: pmclua.GateResult
 ---@field cell string
@@ -38,6 +39,8 @@ local Gate = require("pmclua.public.class").new("results", "gate")
 ---@field is_assumed boolean? the spread was not measured
 ---@field paired boolean? the baseline ran in the same blocks
 ---@field is_same boolean? nothing was run: both sides are the same program
+---@field is_timed boolean? it is on a time, or computed from one
+---@field again pmclua.GateRow? of a limit that failed at first: what a second run says
 
 function Gate:__tostring() return self:summary() end
 

@@ -292,6 +292,7 @@ function M.check(limit, cell, befores, options)
   local new = { cell = cell, found = observed }
   local found = limit.relative and relative(limit, new, befores, options)
     or absolute(limit, cell, observed, options)
+  found.is_timed = is_timed(cell.result, limit) or nil
   found.missing = lost(cell, observed)
   found.repetitions = #observed.list + found.missing
   return found

@@ -53,6 +53,7 @@ record experiment_keys
   fit?: name|table -- how quantities grow over a numeric factor: "n", or fit_keys
   gate?: condition|condition[] -- limits: "instructions <= +1%", "page_faults <= 5000"
   against?: string|table -- a workload or partial cell that relative limits refer to
+  why?: boolean -- true: the cause of a limit that fails or is undecided is looked for
   notes?: table -- texts by name, stored and shown: { commit = "1a2b3c" }
   layout?: "fixed"|"randomise"|table -- where code and data lie; { build = "make … {seed}" } for commands
   timeout?: duration -- of one repetition
@@ -96,6 +97,17 @@ record run_options
   any_cpu?: boolean -- true: also one of another CPU
   gate_with?: gate_options -- how the limits will be checked: as many simulated runs are made as decide them
   unless_same?: boolean -- true: nothing runs where all limits are relative to a copy of the same program
+
+experiment:gate(result: result, options?: gated_options) -> gate
+  Checks the limits of a run of it. A limit of times that fails is tried once more, with new processes and layouts.
+  raises an error where nothing declares limits
+  > local e = pmc.experiment { workloads = { "true" }, events = "page-faults", gate = "page_faults <= 1e5" }
+  > print(e:gate(e:run { store = false, quiet = true }))
+
+record gated_options gate_options
+  why?: boolean -- true: the cause of what fails or is undecided is looked for; default: as declared
+  budget?: duration -- how long that may take; default: 2 min
+  quiet?: boolean -- true shows no notes
 
 experiment:plan() -> text: string
   What would run: passes, cells and their order.

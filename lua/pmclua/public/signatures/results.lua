@@ -290,6 +290,8 @@ class gate gate
   result: result
   baselines: result[]
   remarks: string[]
+  causes?: table[] -- of what fails or is undecided: cell, limits, sentences, parts (name, source, line, caller,
+    difference, low, high, share), absent
   > gate = pmc.measure("true", { events = "page-faults", repetitions = 6 }):gate { limits = "page_faults <= 1e5" }
 
 gate:summary() -> text: string
@@ -297,7 +299,7 @@ gate:summary() -> text: string
   > print(gate:summary())
 
 gate:report(options?: report_options) -> text: string
-  The gate in a format: text (the default), table, json, markdown, html or junit.
+  The gate in a format: text (the default), table, json, markdown, html, junit or sarif.
   > print(gate:report { format = "junit" })
 
 gate:write(path?: path, format?: name)

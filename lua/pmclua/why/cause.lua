@@ -1,0 +1,229 @@
+--- cause.lua: what a limit that was exceeded consists of: the function, its line, who calls it, and how much.
+--
+-- Times have their ledgers (collect.lua); counts are told by function and line (experiment/where.lua), and what a time
+-- comes from on CPUs by Valgrind's instructions, which are exact. What does not fit into the budget is said.
+
+local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
+local where = require "pmclua.experiment.where"
+
+local M = {}
+
+---@class pmclua.CausePart one function that has some of the difference
+---@field name string
+---@field label string as no other function of the program is called
+---@field source? string as the debug information has it
+---@field line? integer the line that differs most
+---@field caller? string who calls it, where call chains tell
+---@field calls? { a: number, b: number } how often it was called from there
+---@field a number mean of the baseline
+---@field b number
+---@field difference number
+---@field low? number of the difference
+---@field high? number
+---@field share? number of the whole difference
+
+---@class pmclua.Cause of the limits in one cell
+---@field cell string
+---@field limits string[]
+---@field sentences string[] what is known, what matters most first
+---@field event? string that the parts are of
+---@field unit string
+---@field parts pmclua.CausePart[]
+---@field why? pmclua.Why
+---@field where? pmclua.CodeResult
+---@field absent string[] what was not looked into, and why
+
+local BUDGET_S = 120
+local INSTRUCTIONS = "valgrind::instructions"
+local SIMULATED_TIMES, START_S = 80, 1     -- how much longer a run under Valgrind takes, and what comes on top
+local EXACT_RUNS, SAMPLED_RUNS = 2, 12
+local MOST_PARTS = 3
+
+-- ---- parts -------------------------------------------------------------------------------------------------
+
+local function place_of(row) return row.line.other or row.line.place end
+
+-- The line of a function that differs most, the way the function does.
+local function line_of(code, row)
+  local own, best = place_of(row), nil
+  for _, one in ipairs(code:ledger("line").lines) do
+    local place = place_of(one)
+    local is_along = one.difference * row.difference > 0
+    if place and place.line and place.of_key == own.key and is_along
+      and (not best or math.abs(one.difference) > math.abs(best.difference)) then best = one end
+  end
+  return best and place_of(best) or nil
+end
+
+-- Who calls a function on the chain that grew most; how often.
+local function caller_of(code, name)
+  local callers = code:callers()
+  local grown = callers and callers.grown
+  for k, frame in ipairs(grown and grown.names or {}) do
+    if frame == name and k > 1 then
+      return grown.names[k - 1], grown.names[k - 1] == grown.maker and grown.calls or nil
+    end
+  end
+end
+
+local function part_of(code, row)
+  local place = place_of(row)
+  local line = line_of(code, row) or place
+  local caller, calls = caller_of(code, place.fn)
+  return { name = place.fn, label = row.label, source = line.source, line = line.line or place.first,
+    caller = caller, calls = calls, a = row.a, b = row.b, difference = row.difference, low = row.low,
+    high = row.high, share = row.share }
+end
+
+local function parts_of(code)
+  local names = lists.where(code:ledger().conclusion.names, function(row) return place_of(row) ~= nil end)
+  local parts = lists.map({ unpack(names, 1, MOST_PARTS) }, function(row) return part_of(code, row) end)
+  return lists.where(parts, function(part) return part.share == nil or math.abs(part.share) >= 0.01 end)
+end
+
+-- ---- words -------------------------------------------------------------------------------------------------
+
+--- "parse.c:88"; nil where the line is not known.
+---@param part pmclua.CausePart
+---@return string?
+function M.at(part)
+  if not (part.source and part.line) then return nil end
+  return ("%s:%d"):format(part.source:match "[^/]+$" or part.source, part.line)
+end
+
+local function part_words(part)
+  local at = M.at(part)
+  local calls = part.calls and (", %s calls instead of %s"):format(text.count(part.calls.b),
+    text.count(part.calls.a)) or ""
+  local caller = part.caller and (", called by `%s`%s"):format(part.caller, calls) or ""
+  return ("%s in `%s`%s%s"):format(part.share and text.percent(part.share) .. " of it"
+    or text.value(part.difference, ""), part.label, at and (" (%s)"):format(at) or "", caller)
+end
+
+-- "instructions: 960,066 more (+23 %): 99.9 % of it in `work` (w.c:7), called by `parse`, 26 calls instead of 20".
+local function sentence_of(code, parts)
+  local ledger = code:ledger()
+  local total = ledger.total
+  local amount = text.value(math.abs(total.difference), ledger.unit)
+  local share = total.a > 0 and (" (%s%s)"):format(total.difference > 0 and "+" or "",
+    text.percent(total.difference / total.a)) or ""
+  local head = ("%s: %s %s%s"):format(code.event, amount, total.difference < 0 and "less" or "more", share)
+  if #parts > 0 then return head .. ": " .. table.concat(lists.map(parts, part_words), "; ") end
+  local kind = ledger.conclusion.kind
+  return kind == "none" and code.event .. ": no function differs, nor does the total"
+    or kind == "incomplete" and code.event .. ": " .. ledger.conclusion.why
+    or head .. ": no function that could be named"
+end
+
+-- ---- what is to be looked into ---------------------------------------------------------------------------
+
+-- The events of limits that are told by place, and whether a time, or what Linux has on account, is among them.
+local function wanted_of(result, limits)
+  local events, is_timed = {}, false
+  local values, metric = require "pmclua.result.values", require "pmclua.metric"
+  for _, formula in ipairs(limits) do
+    for _, event in ipairs(values.events_needed(result, metric.limit(formula))) do
+      if event.unit == "ns" or event.tool then is_timed = true
+      else events[#events + 1] = event.name end
+    end
+  end
+  if is_timed then events[#events + 1] = INSTRUCTIONS end
+  return lists.unique(events), is_timed
+end
+
+-- Seconds that a run of both cells takes, as far as it was measured.
+local function block_s(cells)
+  local seconds = 0
+  for _, cell in pairs(cells) do
+    local timed = lists.find(cell.result.events, function(event) return event.field == "duration_time" end)
+      or lists.find(cell.result.events, function(event) return event.unit == "ns" end)
+    local median = timed and cell:summary(timed.field).median
+    seconds = seconds + (median and tonumber(median) / 1e9 or 0.1)
+  end
+  return seconds
+end
+
+local function why_not(problem) return (tostring(problem):gsub("%s*\n%s*", " ")) end
+
+local function add_why(cause, sides, options, seconds)
+  local ok, found = pcall(require("pmclua.why.collect").why, sides.a, sides.b, { budget = seconds,
+    simulate = false, quiet = true, pin = options.pin, timeout = options.timeout,
+    on_failure = options.on_failure, layout = options.layout })
+  if not ok then
+    cause.absent[#cause.absent + 1] = "what the time consists of: " .. why_not(found)
+    return
+  end
+  cause.why = found
+  table.insert(cause.sentences, 1, (found.sentence:gsub("%.$", "")))
+end
+
+local function add_code(cause, sides, event, options, left)
+  local is_simulated = event:find "^valgrind::" ~= nil
+  local runs = is_simulated and EXACT_RUNS or SAMPLED_RUNS
+  local each = is_simulated and SIMULATED_TIMES * options.block_s + 2 * START_S or 3 * options.block_s
+  if runs * each > left then
+    cause.absent[#cause.absent + 1] = ("%s by function: it would take %s, and %s are left (--budget)")
+      :format(event, text.duration(runs * each), text.duration(math.max(0, left)))
+    return
+  end
+  local ok, found = pcall(where.where, sides.a, sides.b, { event = event, repetitions = runs, lines = true,
+    call_chains = is_simulated, quiet = true, pin = options.pin, timeout = options.timeout })
+  if not ok then
+    cause.absent[#cause.absent + 1] = ("%s by function: %s"):format(event, why_not(found))
+    return
+  end
+  local parts = parts_of(found)
+  cause.sentences[#cause.sentences + 1] = sentence_of(found, parts)
+  if #cause.parts == 0 then
+    cause.event, cause.unit, cause.parts, cause.where = event, found.unit, parts, found
+  end
+end
+
+-- A function that the ledger of time names, where instructions name none.
+local function add_timed_parts(cause)
+  local ledger = cause.why and cause.why.ledger
+  if #cause.parts > 0 or not ledger then return end
+  local rows = lists.where(ledger.conclusion.names, function(row) return row.line.kind == "code" end)
+  cause.event, cause.unit = "duration_time", "ns"
+  cause.parts = lists.map({ unpack(rows, 1, MOST_PARTS) }, function(row)
+    local place = place_of(row) or {}
+    return { name = row.line.name, label = row.label, source = place.source, line = place.first, a = row.a,
+      b = row.b, difference = row.difference, low = row.low, high = row.high, share = row.share }
+  end)
+end
+
+--- Looks for the cause of limits in one cell. Never raises for what cannot be measured: `absent` has the reason.
+---@param cells { a: pmclua.Cell, b: pmclua.Cell } the baseline, and the cell
+---@param sides { a: table, b: table } their workloads, with levels filled in
+---@param limits string[]
+---@param options { budget?: number, pin?: string, timeout?: any, on_failure?: string } budget: seconds
+---@return pmclua.Cause
+function M.of(cells, sides, limits, options)
+  local core = require "pmclua.core"
+  local began, budget = core.now_ns(), options.budget or BUDGET_S
+  local cause = { cell = cells.b:label(), limits = limits, sentences = {}, parts = {}, absent = {},
+    unit = "" }
+  local function left() return budget - tonumber(core.now_ns() - began) / 1e9 end
+  local events, is_timed = wanted_of(cells.b.result, limits)
+  local shown = setmetatable({ block_s = block_s(cells) }, { __index = options })
+  for _, event in ipairs(events) do
+    local is_own = is_timed and event == INSTRUCTIONS
+    add_code(cause, sides, event, shown, is_own and left() / 2 or left())
+  end
+  if is_timed then add_why(cause, sides, options, math.max(1, left())) end
+  add_timed_parts(cause)
+  return cause
+end
+
+--- Seconds of `budget =`.
+---@param value any nil: the default
+---@return number
+function M.seconds(value)
+  if value == nil then return BUDGET_S end
+  local seconds, why = require("pmclua.base.units").seconds(value)
+  return seconds or explain.misuse("budget: " .. tostring(why), 4)
+end
+
+return M
