@@ -40,7 +40,7 @@ ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default
 # core/'s folders: those that the core and the runner share, the core's own, the runner's. A file in one of them
 # is built without being named here.
 SHARED  := host counters message calls profile
-CORE    := elf lines
+CORE    := elf lines data
 RUNNER  := runner runner/session runner/probing runner/launching runner/kernels
 sources = $(sort $(wildcard $(1:%=core/%/*.c)))
 objects = $(patsubst %.c,$(BUILD)/%.o,$1)

@@ -214,6 +214,7 @@ enum pmclua_field {
     PMCLUA_F_PERIOD,           /* u64: the set is one event, which is sampled: what came of it follows the result */
     PMCLUA_F_CHAINS,           /* u64 1: with call chains */
     PMCLUA_F_ENTRIES,          /* u64 1: with what Linux was entered for (PMCLUA_ENTRIES) */
+    PMCLUA_F_DATA,             /* u64 1: with each sample by itself (PMCLUA_DATA) */
     PMCLUA_F_SAMPLES_BYTES,    /* u64 of each CPU's ring of samples, a power of two; absent: by the number of CPUs */
     /* RUN */
     PMCLUA_F_WORKLOAD,         /* u64: id */
@@ -684,8 +685,9 @@ uint64_t pmclua_bucket_low(uint64_t bucket);
 
 /* Beside the options of groups: threads and children to come are left out; what is sampled runs already, so what it
  * has mapped is taken from /proc; call chains of user space are taken with each sample, by frame pointer; or of each
- * sample in Linux, in place of these, the user's instruction and Linux's frames from the entry inwards. */
-enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128, PMCLUA_ENTRIES = 256 };
+ * sample in Linux, in place of these, the user's instruction and Linux's frames from the entry inwards; or each sample is
+ * kept by itself, with its registers, and all that is mapped, data as well. */
+enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128, PMCLUA_ENTRIES = 256, PMCLUA_DATA = 512 };
 
 /* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
  * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
@@ -697,8 +699,8 @@ struct pmclua_sampling {
     const int32_t *cpus, *tasks;    /* needed while it is opened, only */
     int32_t cpu_count, task_count;
     int32_t pid;                    /* where there are no tasks */
-    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING; PMCLUA_CHAINS or
-                                     * PMCLUA_ENTRIES */
+    uint32_t options;               /* PMCLUA_ON_EXEC, PMCLUA_CGROUP, PMCLUA_ALONE, PMCLUA_RUNNING; PMCLUA_CHAINS,
+                                     * PMCLUA_ENTRIES or PMCLUA_DATA */
 };
 
 struct pmclua_sampler;
@@ -716,7 +718,8 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
 void pmclua_sampler_close(struct pmclua_sampler *sampler);
 
 /* The block: this; `files` struct pmclua_profile_file, each with its path behind it (path_bytes, at least one NUL, and
- * filled up to whole words); `hits` struct pmclua_profile_hit; `frames` struct pmclua_profile_frame. */
+ * filled up to whole words); `hits` struct pmclua_profile_hit; `frames` struct pmclua_profile_frame; `maps` struct
+ * pmclua_profile_map; `records` struct pmclua_profile_sample, each with registers and stack behind it. */
 struct pmclua_profile {
     uint64_t total;                 /* read(2), of all sampled events together */
     uint64_t enabled_ns, running_ns;
@@ -736,6 +739,8 @@ struct pmclua_profile {
     uint64_t thread_file;           /* what threads start from, counted from 1; 0: not known; or no chains */
     uint64_t thread_offset;         /* in that file: what a thread's function returns to */
     uint64_t ring_bytes, files, hits, frames, frames_max;
+    uint64_t records_lost;          /* samples that found no room among those that are kept by themselves */
+    uint64_t maps, records, record_u64s;    /* record_u64s: of one of them with what is behind it */
 };
 
 struct pmclua_profile_file {
@@ -756,6 +761,19 @@ struct pmclua_profile_hit { uint64_t file, offset, count; };
  * samples that were taken there with these callers. Of a caller it is the last byte of the call. An entry's first frame
  * is the instruction that user space goes on at; it is missing where that is in no known code. */
 struct pmclua_profile_frame { uint64_t parent, file, offset, count; };
+
+/* What changed in a process's memory, in the order of time. FORK: `pid` began as a copy of `other`; EXEC: it has nothing
+ * mapped any more; END: it has ended. */
+enum pmclua_map_kind { PMCLUA_MAP_ADDED, PMCLUA_MAP_FORK, PMCLUA_MAP_EXEC, PMCLUA_MAP_END };
+struct pmclua_profile_map { uint64_t kind, start, bytes, offset, file; uint32_t pid, other; };
+
+/* A sample by itself: its instruction (`file` 0: in Linux), and after how many of the maps it was taken. `data_address`: as
+ * the event tells it; 0: it does not Where the event does not, the user's registers follow as perf orders them, and the stack
+ * from its pointer on, of which `stack_bytes` are known. */
+struct pmclua_profile_sample {
+    uint64_t file, offset, maps, time_ns, data_address, data_source;
+    uint32_t pid, tid, has_registers, stack_bytes;
+};
 
 /* FFI-BEGIN symbols */
 
@@ -947,6 +965,60 @@ struct pmclua_instruction {
 int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_instruction *out);
 /* The same of the first of `count` bytes of this machine's code, which are at an offset. */
 int pmclua_instruction(const uint8_t *bytes, uint64_t count, uint64_t offset, struct pmclua_instruction *instruction);
+
+/* FFI-BEGIN data */
+
+/* ---- data: what samples accessed ---------------------------------------------------------------- */
+
+/* How a sample relates to data. AT: the instruction that was blocked accessed it; FED: it computes with what was loaded
+ * from there; the others have no address: division or root; no memory near it; several instructions may have been blocked,
+ * with different lines; the registers are lost; the code cannot be read; other registers than 64 bits'. */
+enum pmclua_data_kind {
+    PMCLUA_DATA_AT, PMCLUA_DATA_FED, PMCLUA_DATA_COMPUTING, PMCLUA_DATA_NO_OPERAND, PMCLUA_DATA_AMBIGUOUS, PMCLUA_DATA_LOST,
+    PMCLUA_DATA_NO_CODE
+};
+
+/* How an address was found: told by the event; by the registers, undone; computed anew; it is that of the next execution;
+ * where a chain goes on; the array's beginning. The last two tell the object, and not the place in it. */
+enum pmclua_data_certainty {
+    PMCLUA_DATA_TOLD, PMCLUA_DATA_EXACT, PMCLUA_DATA_REDONE, PMCLUA_DATA_NEXT, PMCLUA_DATA_CHAIN, PMCLUA_DATA_BASE
+};
+
+struct pmclua_access {
+    uint64_t address;              /* of a thread's own variables: from its thread pointer on */
+    uint64_t start, bytes;         /* of what is mapped there; 0: nothing known */
+    uint64_t offset;               /* of `address` in the mapped file */
+    uint64_t number;               /* tells mappings apart, in the order in which they began */
+    uint64_t source;               /* as a PMU tells it (perf_mem_data_src); 0 */
+    uint64_t code_offset;          /* of the sample's instruction in file `code` */
+    uint32_t file, code;           /* counted from 1 as in the block; 0: nothing is mapped there that is known */
+    uint32_t kind, certainty, size, is_write;
+    uint32_t is_of_thread, is_stack;    /* variables of a thread; a stack */
+    uint32_t pid, tid;
+};
+
+/* The samples of a block that was made with PMCLUA_DATA, which stays the caller's until the end. */
+struct pmclua_data;
+/* -EINVAL: the block has no such samples; -ENOMEM. Freed by pmclua_data_close. */
+int pmclua_data_open(struct pmclua_data **data, const uint64_t *block);
+void pmclua_data_close(struct pmclua_data *data);
+/* What code of a file (counted from 1 as in the block) is read from; the symbols stay the caller's until the end. */
+void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_symbols *symbols);
+/* Finds what each sample accessed, in their order: as many as the block has records. -ENOMEM; -ELIBACC: no Capstone. */
+int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses);
+
+/* A variable of a file that may be accessed. */
+struct pmclua_variable { uint64_t address, bytes, offset; const char *name; };
+/* The variable that has the byte at an offset in the file: in `variable` its name, which lives until the symbols are closed,
+ * and how far into it that is. What follows a file in memory counts as its zeroed variables do. -ENOENT: none; -ENOMEM. */
+int pmclua_symbols_variable(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_variable *variable);
+/* The same of a variable of threads, by its distance from the thread pointer: of the program alone. */
+int pmclua_symbols_thread_variable(struct pmclua_symbols *symbols, int64_t distance, struct pmclua_variable *variable);
+
+/* Where samples of an event stand on this CPU. Walks a chain of loads for some milliseconds: `behind` of `samples` stand
+ * directly behind the load. -errno as of opening it; -ENOTSUP: not on this kind of machine. */
+struct pmclua_skid { uint64_t samples, behind; };
+int pmclua_skid_test(const struct pmclua_attr *attr, uint64_t period, uint32_t milliseconds, struct pmclua_skid *skid);
 
 /* FFI-BEGIN lines */
 

@@ -11,6 +11,7 @@
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
+--        pmclua where --data [--by function] [--lines] [-e page-faults] -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -26,6 +27,9 @@
 --   that reads alike, whatever its number. Of two commands, a verdict holds for all lines together; with
 --   too few pairs there is none. `spread over many`: the total differs, but no line that could be named.
 --   Where more than 20 % of the samples are lost nothing is concluded (77).
+--   With --data, the lines are what was accessed, and what cannot be told stays a line of its own; of
+--   one command, `access` and `computing` are shares: read or written by the instruction that was waited
+--   for, or computed with after a load. Time at data is no cache miss.
 -- caveats: threads, children and the programs that they execute are included. Each repetition is two
 --   runs of a command: one counted, one sampled. Of one command, its own output is left alone and the
 --   table goes to standard error; of two, their output goes to /dev/null. Nothing is stored without
@@ -48,6 +52,9 @@ local opt = pmc.options(pmc.targets.options {
   { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
   { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
+  { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
+  { "by", value = "function", choices = { "object", "function" },
+    help = "with --data: objects, or objects by function" },
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
@@ -71,6 +78,11 @@ if target and target.by then fail "a target's profile is of all of it: it is not
 
 local USAGE = "usage: pmclua where -- COMMAND [ARGS], or: pmclua where 'COMMAND A' 'COMMAND B'"
 
+if opt.data and (opt.inlined or opt.annotate or opt.call_graph) then
+  fail "--data shows objects: --inlined, --annotate and -g are for functions"
+end
+if opt.by and not opt.data then fail "--by is for --data" end
+
 if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
 -- Whether `--` stands before the command: then its words are one command.
@@ -86,8 +98,9 @@ local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl
 local function options()
   local timeout = opt.timeout and pmc.targets.seconds(opt.timeout, "--timeout")
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
-    seed = opt.seed, call_chains = opt.call_graph or nil, trust_maps = opt.trust_maps or nil,
-    lines = opt.lines or opt.inlined or opt.annotate ~= nil or opt.format == "html" or nil,
+    seed = opt.seed, call_chains = opt.call_graph or nil,
+    trust_maps = opt.trust_maps or nil, data = opt.data or nil,
+    lines = opt.lines and not opt.data or opt.inlined or opt.annotate ~= nil or opt.format == "html" or nil,
     pin = opt.pin, store = opt.store, target = target }
 end
 
@@ -111,10 +124,18 @@ local function measure()
   return pmc.where(unpack(words))
 end
 
+-- What a line of the table is.
+local function view()
+  if opt.data then
+    return opt.lines and "data line" or opt.by == "function" and "data function" or "data"
+  end
+  local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
+  return by:match "^(.-) *$"
+end
+
 -- The report goes where the command's own output does not.
 local function put(found)
-  local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
-  local shown = { format = opt.format, by = by:match "^(.-) *$", most = opt.top,
+  local shown = { format = opt.format, by = view(), most = opt.top,
     annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }
   pmc.output(opt.output or is_one_command() and 2 or 1)(found:report(shown))
 end

@@ -1,11 +1,9 @@
 /*
  * returns.c: where a function can be left: the return instructions in its code, by Capstone.
  *
- * Capstone is opened when first needed and never linked. A probe that is put into the middle of an
- * instruction corrupts the program, so a function in which one instruction is not understood has no
+ * A probe that is put into the middle of an instruction corrupts the program, so a function in which one instruction is not understood has no
  * known returns, unless instructions have one size (arm64), where those not understood are stepped over.
  */
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,73 +11,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <capstone/capstone.h>
-
+#include "capstone.h"
 #include "symbols.h"
-
-/* ---- Capstone ---- */
-
-#define CAPSTONE_FUNCTIONS(X) X(open) X(close) X(option) X(malloc) X(free) X(disasm_iter) X(insn_group)
-#define MEMBER(name) __typeof__(cs_##name) *name;
-
-static struct {
-    int state;                     /* 0: not tried; 1: ready; -errno */
-    CAPSTONE_FUNCTIONS(MEMBER)
-} capstone;
-
-static int open_library(void)
-{
-    void *library = dlopen("libcapstone.so.4", RTLD_NOW | RTLD_LOCAL);
-#define LOAD(name) \
-    if (!library || !(capstone.name = (__typeof__(capstone.name))dlsym(library, "cs_" #name))) \
-        return -ELIBACC;
-    CAPSTONE_FUNCTIONS(LOAD)
-    return 1;
-}
-
-static int ready(void)
-{
-    if (capstone.state == 0)
-        capstone.state = open_library();
-    return capstone.state < 0 ? capstone.state : 0;
-}
 
 /* ---- a stretch of code ---- */
 
 struct code {
-    csh handle;
-    cs_insn *instruction;
-    int step;                      /* bytes of an instruction where all have one size; 0: they differ */
+    struct disassembler with;
     uint64_t start, end;           /* addresses */
     uint64_t start_offset;         /* of `start` in the file */
     uint8_t *bytes;
 };
 
-static int open_machine(struct code *code, int machine)
-{
-    int is_x86 = machine == EM_X86_64 || machine == EM_386;
-    if (!is_x86 && machine != EM_AARCH64)
-        return -ENOTSUP;
-    cs_mode mode = machine == EM_X86_64 ? CS_MODE_64 : machine == EM_386 ? CS_MODE_32 : CS_MODE_ARM;
-    if (capstone.open(is_x86 ? CS_ARCH_X86 : CS_ARCH_ARM64, mode, &code->handle) != CS_ERR_OK)
-        return -ENOTSUP;
-    code->step = is_x86 ? 0 : 4;
-    capstone.option(code->handle, CS_OPT_DETAIL, CS_OPT_ON);
-    code->instruction = capstone.malloc(code->handle);
-    return code->instruction ? 0 : -ENOMEM;
-}
-
 static int is_in(const struct code *code, cs_group_type group)
 {
-    return capstone.insn_group(code->handle, code->instruction, group);
+    return capstone()->insn_group(code->with.handle, code->with.instruction, group);
 }
 
 static void close_code(struct code *code)
 {
-    if (code->instruction)
-        capstone.free(code->instruction, 1);
-    if (code->handle)
-        capstone.close(&code->handle);
+    disassembler_close(&code->with);
     free(code->bytes);
 }
 
@@ -88,13 +39,11 @@ enum { LONGEST = 16 << 20 };       /* bytes of a function: more is not code */
 static int open_code(struct code *code, const struct pmclua_symbols *symbols, const struct symbol *function)
 {
     *code = (struct code){ .start = function->address, .end = function->address + function->bytes };
-    int result = ready();
+    int result = disassembler_open(&code->with, symbols->machine);
     if (result == 0 && (function->bytes == 0 || function->bytes > LONGEST))
         result = -ENODATA;
     if (result == 0)
         result = pmclua_symbols_offset(symbols, function->address, &code->start_offset);
-    if (result == 0)
-        result = open_machine(code, symbols->machine);
     if (result < 0)
         return result;
     code->bytes = malloc(function->bytes);
@@ -107,10 +56,10 @@ static int open_code(struct code *code, const struct pmclua_symbols *symbols, co
 /* Where a direct jump leads; 0: it is none. */
 static uint64_t target_of(const struct code *code)
 {
-    const cs_detail *detail = code->instruction->detail;
+    const cs_detail *detail = code->with.instruction->detail;
     if (!is_in(code, CS_GRP_JUMP))
         return 0;
-    if (code->step) {
+    if (code->with.step) {
         uint8_t last = detail->arm64.op_count;
         const cs_arm64_op *operand = last ? &detail->arm64.operands[last - 1] : NULL;
         return operand && operand->type == ARM64_OP_IMM ? (uint64_t)operand->imm : 0;
@@ -122,8 +71,8 @@ static uint64_t target_of(const struct code *code)
 /* Jumps on a condition may stay; a probe on them would not know. */
 static int is_unconditional(const struct code *code)
 {
-    const cs_insn *instruction = code->instruction;
-    if (!code->step)
+    const cs_insn *instruction = code->with.instruction;
+    if (!code->with.step)
         return instruction->id == X86_INS_JMP;
     return instruction->id == ARM64_INS_B && (instruction->detail->arm64.cc == ARM64_CC_INVALID ||
                                               instruction->detail->arm64.cc == ARM64_CC_AL);
@@ -141,7 +90,7 @@ static void add_exit(struct found *found, const struct code *code, uint32_t kind
 {
     if (found->count < found->size)
         found->exits[found->count] = (struct pmclua_exit){
-            code->instruction->address - code->start + code->start_offset, kind };
+            code->with.instruction->address - code->start + code->start_offset, kind };
     found->count++;
 }
 
@@ -197,7 +146,7 @@ static int take_all(struct found *found, struct code *code, const struct pmclua_
     size_t left = code->end - code->start;
     uint64_t address = code->start;
     while (left > 0) {
-        if (capstone.disasm_iter(code->handle, &place, &left, &address, code->instruction)) {
+        if (capstone()->disasm_iter(code->with.handle, &place, &left, &address, code->with.instruction)) {
             if (is_in(code, CS_GRP_RET))
                 add_exit(found, code, PMCLUA_EXIT_RETURN);
             else if (is_in(code, CS_GRP_CALL))
@@ -206,16 +155,16 @@ static int take_all(struct found *found, struct code *code, const struct pmclua_
                 take_jump(found, code, symbols, function, cold);
             continue;
         }
-        if (!code->step || left < (size_t)code->step) {
+        if (!code->with.step || left < (size_t)code->with.step) {
             found->body->unknown_at = address;
             return -EILSEQ;
         }
-        code->instruction->address = address;
+        code->with.instruction->address = address;
         if (is_authenticated_return(place))
             add_exit(found, code, PMCLUA_EXIT_RETURN);
-        place += code->step;
-        left -= (size_t)code->step;
-        address += (uint64_t)code->step;
+        place += code->with.step;
+        left -= (size_t)code->with.step;
+        address += (uint64_t)code->with.step;
     }
     return 0;
 }
@@ -254,8 +203,8 @@ enum { OWN_MACHINE = EM_NONE };
 /* Interrupts, system calls, what is for Linux alone, and what repeats as often as a register says. */
 static int asks_for_more(const struct code *code)
 {
-    const uint8_t *opcode = code->instruction->detail->x86.opcode;
-    uint8_t repeat = code->instruction->detail->x86.prefix[0];
+    const uint8_t *opcode = code->with.instruction->detail->x86.opcode;
+    uint8_t repeat = code->with.instruction->detail->x86.prefix[0];
     int is_string = (opcode[0] >= 0xa4 && opcode[0] <= 0xaf) || (opcode[0] >= 0x6c && opcode[0] <= 0x6f);
     return is_in(code, CS_GRP_INT) || is_in(code, CS_GRP_IRET) || is_in(code, CS_GRP_PRIVILEGE) ||
            (opcode[0] == 0x0f && (opcode[1] == 0x05 || opcode[1] == 0x34)) ||
@@ -264,7 +213,7 @@ static int asks_for_more(const struct code *code)
 
 static void describe_x86(const struct code *code, struct pmclua_instruction *out)
 {
-    const cs_x86 *detail = &code->instruction->detail->x86;
+    const cs_x86 *detail = &code->with.instruction->detail->x86;
     int jumps = is_in(code, CS_GRP_JUMP) || is_in(code, CS_GRP_CALL);
     if (is_in(code, CS_GRP_RET)) {
         out->flags = PMCLUA_INSTRUCTION_RETURN;
@@ -305,15 +254,15 @@ static int read_instruction(struct code *code, const uint8_t *bytes, size_t coun
     const uint8_t *place = bytes;
     size_t left = count;
     uint64_t address = offset;
-    int is_known = capstone.disasm_iter(code->handle, &place, &left, &address, code->instruction);
-    if (!is_known && (!code->step || count < (size_t)code->step))
+    int is_known = capstone()->disasm_iter(code->with.handle, &place, &left, &address, code->with.instruction);
+    if (!is_known && (!code->with.step || count < (size_t)code->with.step))
         return -EILSEQ;
-    *out = (struct pmclua_instruction){ .size = is_known ? code->instruction->size : (uint32_t)code->step };
+    *out = (struct pmclua_instruction){ .size = is_known ? code->with.instruction->size : (uint32_t)code->with.step };
     memcpy(out->bytes, bytes, out->size);
     if (is_known)
-        snprintf(out->text, sizeof out->text, "%s%s%s", code->instruction->mnemonic,
-                 code->instruction->op_str[0] ? " " : "", code->instruction->op_str);
-    if (is_known && code->step)
+        snprintf(out->text, sizeof out->text, "%s%s%s", code->with.instruction->mnemonic,
+                 code->with.instruction->op_str[0] ? " " : "", code->with.instruction->op_str);
+    if (is_known && code->with.step)
         describe_arm64(code, out);
     else if (is_known)
         describe_x86(code, out);
@@ -334,9 +283,7 @@ int pmclua_symbols_instruction(struct pmclua_symbols *symbols, uint64_t offset, 
 int pmclua_instruction(const uint8_t *bytes, uint64_t count, uint64_t offset, struct pmclua_instruction *out)
 {
     struct code code = { 0 };
-    int result = ready();
-    if (result == 0)
-        result = open_machine(&code, OWN_MACHINE);
+    int result = disassembler_open(&code.with, OWN_MACHINE);
     if (result == 0)
         result = read_instruction(&code, bytes, count, offset, out);
     close_code(&code);

@@ -123,6 +123,7 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     free(symbols->section);
     free(symbols->start);
     homes_free(symbols->homes);
+    variables_free(symbols->variables);
     stubs_free(symbols->stubs);
     units_free(symbols->units);
     if (symbols->dwfl)

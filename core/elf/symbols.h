@@ -31,6 +31,7 @@ struct pmclua_symbols {
     const char **source;           /* files that local symbols are of, as the table names them: "parse.c" */
     uint32_t sources;
     struct homes *homes;           /* homes.c; NULL: not looked for yet */
+    struct variables *variables;   /* variables.c; the same */
     uint64_t go_start, go_end;     /* code of Go; empty: there is none */
     struct symbol *symbol;         /* by address */
     Dwfl *dwfl;
@@ -68,6 +69,11 @@ int  go_add(struct pmclua_symbols *symbols);
 int  homes_find(struct pmclua_symbols *symbols, const struct symbol *symbol, const struct symbol **home,
                 int *is_ambiguous);
 void homes_free(struct homes *homes);
+
+/* ---- variables.c ---- */
+
+struct variables;
+void variables_free(struct variables *variables);
 
 /* ---- stubs.c ---- */
 

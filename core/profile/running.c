@@ -44,15 +44,17 @@ static int hold(const struct pmclua_sampler *sampler, const struct hit_file *fil
     return fd < 0 ? -1 : fd;
 }
 
-/* One line of maps, of code alone. */
+/* One line of maps: code, and where samples are kept by themselves, data. */
 static int take_line(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid, char *line)
 {
     struct proc_map map;
-    if (!proc_map(line, &map) || !map.is_code || strcmp(map.path, "[vsyscall]") == 0)
+    if (!proc_map(line, &map) || strcmp(map.path, "[vsyscall]") == 0)
         return 0;
     uint32_t known = sampler->hits.files;
     struct hit_file file = file_of(&map, tid);
-    int result = sampler_map(sampler, pid, &file, map.offset);
+    int result = sampler_note_mapping(sampler, pid, &file, map.offset);
+    if (result == 0 && map.is_code)
+        result = sampler_map(sampler, pid, &file, map.offset);
     struct hit_file *last = &sampler->hits.file[sampler->hits.files - 1];
     if (sampler->hits.files > known && last->pid == 0)
         last->held = hold(sampler, last);

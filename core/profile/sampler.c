@@ -189,6 +189,8 @@ void pmclua_sampler_close(struct pmclua_sampler *sampler)
     maps_free(&sampler->maps);
     hits_free(&sampler->hits);
     chains_free(&sampler->chains);
+    free(sampler->records.map);
+    free(sampler->records.word);
     free(sampler->living);
     free(sampler->ready);
     free(sampler->event);

@@ -1,6 +1,6 @@
 /*
  * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records), sampler_entries.c (what Linux
- * was entered for) and sampler_block.c (what came of it) share. Private to the core.
+ * was entered for), sampler_records.c (samples by themselves) and sampler_block.c (what came of it) share. Private to the core.
  */
 #pragma once
 
@@ -24,6 +24,13 @@ struct living { uint32_t tid; uint64_t since_ns; };
 /* A sample after its header; what PMCLUA_CHAINS and PMCLUA_ENTRIES add follows. */
 struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
 
+/* Samples by themselves, and what changed in the memory of processes before them. */
+struct records {
+    struct pmclua_profile_map *map;
+    uint64_t *word;                /* of `count` samples, `size` each */
+    size_t maps, map_room, count, room, size;
+};
+
 struct event_fd { int fd; uint32_t ring; int is_sampling; };
 
 struct pmclua_sampler {
@@ -43,6 +50,7 @@ struct pmclua_sampler {
     struct maps maps;
     struct hits hits;
     struct chains chains;
+    struct records records;        /* by PMCLUA_DATA */
     uint64_t thread_return;        /* where our own thread returns to: its start, in the C library */
     struct living *living;
     uint32_t living_count;
@@ -64,6 +72,17 @@ int sampler_take(struct pmclua_sampler *sampler, int is_last);
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header);
 /* Takes in code that a process has mapped: `file` says what, from where and to where; `offset`: in it. -ENOMEM. */
 int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset);
+/* Whether samples are kept by themselves. */
+int sampler_keeps_records(const struct pmclua_sampler *sampler);
+/* Has samples of the event be taken with what their records need. */
+void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua_sampler *sampler);
+/* Keeps a sample by itself, which was taken at a place of a file. -ENOMEM. */
+int sampler_take_record(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,
+                        uint64_t offset);
+/* Notes a change in the memory of a process. -ENOMEM. */
+int sampler_note_map(struct pmclua_sampler *sampler, const struct pmclua_profile_map *map);
+/* The same of what it has mapped: `file` as for sampler_map. */
+int sampler_note_mapping(struct pmclua_sampler *sampler, uint32_t pid, const struct hit_file *file, uint64_t offset);
 /* Takes in what the processes that are sampled have mapped by now. */
 int sampler_take_running(struct pmclua_sampler *sampler);
 /* Notes which place of which file threads start from. -ENOMEM. */

@@ -19,27 +19,40 @@ static uint64_t *put_file(uint64_t *place, const struct hit_file *file)
     return (uint64_t *)(out + 1) + out->path_bytes / 8 + 1;
 }
 
-static size_t u64s_of(const struct hits *hits, const struct chains *chains)
+static size_t u64s_of(const struct pmclua_sampler *sampler)
 {
+    const struct hits *hits = &sampler->hits;
+    const struct records *records = &sampler->records;
     size_t count = sizeof(struct pmclua_profile) / 8 + hits->used * sizeof(struct pmclua_profile_hit) / 8
-        + chains->used * sizeof(struct pmclua_profile_frame) / 8;
+        + sampler->chains.used * sizeof(struct pmclua_profile_frame) / 8
+        + records->maps * sizeof(struct pmclua_profile_map) / 8 + records->count * records->size;
     for (uint32_t i = 0; i < hits->files; i++)
         count += sizeof(struct pmclua_profile_file) / 8 + strlen(hits->file[i].path) / 8 + 1;
     return count;
 }
 
-static void put_frames(struct pmclua_profile_frame *out, const struct chains *chains)
+/* Behind the last frame. */
+static void *put_frames(struct pmclua_profile_frame *out, const struct chains *chains)
 {
     for (uint32_t i = 0; i < chains->used; i++) {
         const struct chain_frame *frame = &chains->frame[i];
         out[i] = (struct pmclua_profile_frame){ frame->parent, frame->file, frame->offset, frame->count };
     }
+    return out + chains->used;
+}
+
+static void put_records(struct pmclua_profile_map *out, const struct records *records)
+{
+    if (records->maps)
+        memcpy(out, records->map, records->maps * sizeof *out);
+    if (records->count)
+        memcpy(out + records->maps, records->word, records->count * records->size * sizeof *records->word);
 }
 
 int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count)
 {
     const struct hits *hits = &sampler->hits;
-    size_t u64s = u64s_of(hits, &sampler->chains);
+    size_t u64s = u64s_of(sampler);
     uint64_t *out = u64s < UINT32_MAX ? calloc(u64s, sizeof *out) : NULL, *place = out;
     if (!out)
         return -ENOMEM;
@@ -53,6 +66,9 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     facts->hits = hits->used;
     facts->frames = sampler->chains.used;
     facts->frames_max = CHAIN_FRAMES_MAX;
+    facts->maps = sampler->records.maps;
+    facts->records = sampler->records.count;
+    facts->record_u64s = sampler->records.size;
     place = (uint64_t *)(facts + 1);
     for (uint32_t i = 0; i < hits->files; i++)
         place = put_file(place, &hits->file[i]);
@@ -60,7 +76,7 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     for (uint64_t i = 0; i < hits->slots; i++)
         if (hits->table[i].is_used)
             *hit++ = (struct pmclua_profile_hit){ hits->table[i].file, hits->table[i].offset, hits->table[i].count };
-    put_frames((struct pmclua_profile_frame *)hit, &sampler->chains);
+    put_records(put_frames((struct pmclua_profile_frame *)hit, &sampler->chains), &sampler->records);
     *block = out;
     *count = (uint32_t)u64s;
     return 0;

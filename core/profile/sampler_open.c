@@ -53,6 +53,8 @@ static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
         native.exclude_callchain_user = 1;
         native.sample_regs_user = 1ull << INSTRUCTION_POINTER;
     }
+    if (sampler_keeps_records(sampler))
+        sampler_ask_for_records(&native, sampler);
     struct pmclua_attr attr = sampler->asked.attr; /* with fields that the header does not know */
     memcpy(&attr, &native, sizeof native);
     return attr;
@@ -63,6 +65,7 @@ static struct pmclua_attr news_attr(const struct pmclua_sampler *sampler)
     struct perf_event_attr native = {
         .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1, .exclude_hv = 1,
         .task = 1, .comm = 1, .comm_exec = 1, .mmap = 1, .mmap2 = 1, .build_id = 1,
+        .mmap_data = (unsigned)sampler_keeps_records(sampler),
         .read_format = sampler->read_format,
     };
     set_common(&native, &sampler->asked);

@@ -72,6 +72,9 @@ static int take_map(struct pmclua_sampler *sampler, const struct perf_event_head
         file.device = makedev(map->of.major, map->of.minor);
         file.inode = map->of.inode;
     }
+    int result = sampler_note_mapping(sampler, map->pid, &file, map->offset);
+    if (result < 0 || (header->misc & PERF_RECORD_MISC_MMAP_DATA))
+        return result;
     return sampler_map(sampler, map->pid, &file, map->offset);
 }
 
@@ -87,7 +90,7 @@ static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_hea
     space->began_ns = space->began_ns ? space->began_ns : time_ns;
     strncpy(space->name, (const char *)(comm + 1), sizeof space->name - 1);
     maps_exec(space);
-    return 0;
+    return sampler_note_map(sampler, &(struct pmclua_profile_map){ .kind = PMCLUA_MAP_EXEC, .pid = comm->pid });
 }
 
 /* ---- how much tasks may have counted since their last samples ---- */
@@ -145,7 +148,8 @@ static int take_fork(struct pmclua_sampler *sampler, const struct task_record *t
     }
     child->began_ns = task->time;
     maps_fork(child, parent);
-    return 0;
+    return sampler_note_map(sampler, &(struct pmclua_profile_map){ .kind = PMCLUA_MAP_FORK, .pid = task->pid,
+                                                                   .other = task->ppid });
 }
 
 /* A process whose program was executed and mapped nothing before it ended lost its events (drops.c). */
@@ -161,7 +165,7 @@ static int take_exit(struct pmclua_sampler *sampler, const struct task_record *t
     if (is_watched && space->has_executed && sampler->facts.drops++ == 0)
         memcpy(sampler->facts.drop, space->name, sizeof space->name);
     maps_end(&sampler->maps, space);
-    return 0;
+    return sampler_note_map(sampler, &(struct pmclua_profile_map){ .kind = PMCLUA_MAP_END, .pid = task->pid });
 }
 
 /* ---- samples ---- */
@@ -227,6 +231,8 @@ static int add_sample(struct pmclua_sampler *sampler, const struct perf_event_he
         result = take_chain(sampler, header, file, offset);
     if (result == 0 && file == LINUX_FILE && (sampler->asked.options & PMCLUA_ENTRIES))
         result = sampler_take_entry(sampler, header);
+    if (result == 0 && sampler_keeps_records(sampler))
+        result = sampler_take_record(sampler, header, file, offset);
     return result;
 }
 

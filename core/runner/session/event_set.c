@@ -79,6 +79,7 @@ static int add_field(void *owner, const struct message_field *field)
     case PMCLUA_F_PERIOD:  return field_u64(field, &set->period);
     case PMCLUA_F_CHAINS:  return field_u64(field, &set->has_chains);
     case PMCLUA_F_ENTRIES: return field_u64(field, &set->has_entries);
+    case PMCLUA_F_DATA:    return field_u64(field, &set->keeps_records);
     case PMCLUA_F_SAMPLES_BYTES: return field_u64(field, &set->samples_bytes);
     default:               return -EPROTO;
     }

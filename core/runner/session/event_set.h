@@ -22,6 +22,7 @@ struct event_set {
     int *held, held_count;             /* descriptors of events that keep tracepoints registered */
     struct pmclua_failure refused;     /* of a probe that could not be defined; errnum 0: none */
     uint64_t period, samples_bytes;    /* of sets that are sampled (0: this is none), and each CPU's ring; 0: any */
+    uint64_t keeps_records;        /* each sample is kept by itself */
     uint64_t has_chains, has_entries;  /* and call chains, or what Linux was entered for, are taken with each sample */
     uint32_t reading_u64s;             /* of one reading of all groups: sum of 2 + count */
 };

@@ -50,7 +50,7 @@ int sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, i
         .attr = group->attrs[0], .filter = group->filters[0], .period = set->period, .ring_bytes = set->samples_bytes,
         .cpus = cpus, .cpu_count = count, .tasks = &pid, .task_count = 1,
         .options = options | (group_is_inherited(group) ? 0 : PMCLUA_ALONE) | (set->has_chains ? PMCLUA_CHAINS : 0)
-            | (set->has_entries ? PMCLUA_ENTRIES : 0),
+            | (set->has_entries ? PMCLUA_ENTRIES : 0) | (set->keeps_records ? PMCLUA_DATA : 0),
     };
     if (pid != 0)
         return pmclua_sampler_open(sampler, &asked, failure);

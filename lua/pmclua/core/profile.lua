@@ -27,13 +27,14 @@ local M = {}
 ---@class pmclua.core.Samples what a sampler found
 ---@field total number|ffi.cdata* counted, exact
 ---@field files pmclua.core.HitFile[]
+---@field records number samples that are kept by themselves: `pmclua.core.data`
 ---@field is_partial? boolean a CPU came or went meanwhile: not all was counted that there was
 local Samples = {}
 Samples.__index = Samples
 
 local FACTS = { "total", "enabled_ns", "running_ns", "period", "samples", "lost", "unmapped", "begun",
   "throttled", "news_lost", "tasks", "drops", "places", "ring_bytes", "chains_lost",
-  "frames_max", "thread_offset" }
+  "frames_max", "thread_offset", "records_lost", "records" }
 
 -- The sampler closes its own descriptors.
 local function reopened(descriptor)
@@ -53,6 +54,20 @@ local function read_file(place, is_own)
   return file, ffi.cast("const uint64_t *", raw + 1) + math.floor(path_bytes / 8) + 1
 end
 
+-- A copy of a block that has samples by themselves, and which files their instructions are of.
+local function keep_records(found, block, maps)
+  local raw = ffi.cast("const struct pmclua_profile *", block)
+  local records = ffi.cast("const uint64_t *", maps + tonumber(raw.maps))
+  local size = tonumber(raw.record_u64s)
+  local words = records + found.records * size - block
+  found.block, found.record_files = ffi.new("uint64_t[?]", tonumber(words)), {}
+  ffi.copy(found.block, block, ffi.sizeof(found.block))
+  for i = 0, found.records - 1 do
+    local file = ffi.cast("const struct pmclua_profile_sample *", records + i * size).file
+    found.record_files[tonumber(file) + 1] = true
+  end
+end
+
 --- A block as a sampler gives it.
 ---@param block ffi.cdata* const uint64_t *
 ---@param is_own? boolean of a sampler of this process, whose descriptors are of use here
@@ -69,7 +84,12 @@ function M.read(block, is_own)
   ffi.copy(found.hits, place, ffi.sizeof(found.hits))
   local frames = tonumber(raw.frames)
   found.frames, found.frame_count = ffi.new("struct pmclua_profile_frame[?]", frames), frames
-  ffi.copy(found.frames, place + count * ffi.sizeof "struct pmclua_profile_hit" / 8, ffi.sizeof(found.frames))
+  local first = place + count * ffi.sizeof "struct pmclua_profile_hit" / 8
+  ffi.copy(found.frames, first, ffi.sizeof(found.frames))
+  if found.records > 0 then
+    keep_records(found, block, ffi.cast("const struct pmclua_profile_map *",
+      ffi.cast("const struct pmclua_profile_frame *", first) + frames))
+  end
   found.thread_file = raw.thread_file > 0 and found.files[tonumber(raw.thread_file)] or nil
   found.count, found.program = count, raw.program > 0 and found.files[tonumber(raw.program)].path or nil
   return setmetatable(found, Samples)
@@ -119,7 +139,7 @@ end
 
 --- Opens a sampler on what runs already, stopped. Returns it, or nil and a failure table.
 ---@param asked { attr: table, period: number, cpus: integer[], tasks: integer[]?, directory: integer?,
----   is_alone: boolean?, ring_bytes: integer?, call_chains: boolean? } tasks: thread ids; without them all of the CPUs,
+---   is_alone: boolean?, ring_bytes: integer?, call_chains: boolean?, data: boolean? } tasks: thread ids; without them all of the CPUs,
 ---   or what a cgroup, whose folder's descriptor is `directory`, runs there; is_alone: without threads and children
 ---   to come
 ---@return pmclua.core.Sampler?
@@ -134,6 +154,7 @@ function M.open(asked)
   raw.period, raw.ring_bytes, raw.filter = asked.period, asked.ring_bytes or 0, asked.attr.filter
   raw.options = C.PMCLUA_RUNNING + (asked.directory and C.PMCLUA_CGROUP or 0)
     + (asked.is_alone and C.PMCLUA_ALONE or 0) + (asked.call_chains and C.PMCLUA_CHAINS or 0)
+    + (asked.data and C.PMCLUA_DATA or 0)
   local handle = ffi.new "struct pmclua_sampler *[1]"
   if C.pmclua_sampler_open(handle, raw, failure) < 0 then
     local facts = core.private_failure_table(failure, asked.directory ~= nil)

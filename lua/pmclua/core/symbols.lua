@@ -38,6 +38,9 @@ local function open_handle(symbols)
   return symbols.handle or error("these symbols are closed", 0)
 end
 
+--- For the files of this layer.
+M.handle_of = open_handle
+
 ---@class pmclua.core.Symbol
 ---@field index integer
 ---@field name string as the file has it

@@ -312,7 +312,7 @@ function check.stop(value, wrong, _, experiment)
   return rule
 end
 
-local SAMPLE_FLAGS = { "call_chains", "lines", "trust_maps" }
+local SAMPLE_FLAGS = { "call_chains", "lines", "trust_maps", "data" }
 
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)

@@ -60,7 +60,12 @@ end
 function M.new(declaration, plan, session)
   if not declaration.sample then return nil end
   if not lists.any(plan.passes, function(pass) return pass.sampled end) then return nil end
+  local data = declaration.sample.data
+  for _, pass in ipairs(data and plan.passes or {}) do
+    if pass.sampled then require("pmclua.experiment.skid").check(declaration.events[pass.sampled]) end
+  end
   return setmetatable({ declaration = declaration, events = declaration.events, passes = plan.passes,
+    data = data,
     session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes, call_chains = declaration.sample.call_chains,
@@ -98,7 +103,8 @@ end
 
 local function set_of(self, pass, events_between)
   return self.session:events(pass.sampled_groups, { period = events_between,
-    ring_bytes = self.ring_bytes, call_chains = self.call_chains, entries = takes_entries(self, pass) })
+    ring_bytes = self.ring_bytes, call_chains = self.call_chains, entries = takes_entries(self, pass),
+    data = self.data })
 end
 
 -- What the event counts in one iteration; `run(set)` runs the workload once, where that is not known yet.
@@ -179,7 +185,7 @@ function Sampling:around(step, fn)
   -- As of one second: of a target nobody knows how long it will be sampled.
   local drawn = period.draw(period.mean(event, rate, 1), self.periods)
   local found, result, about_cpus = target_sampler.around(self.target, event,
-    { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains }, fn)
+    { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains, data = self.data }, fn)
   self.said:append(about_cpus)
   result.profile, found.is_partial = found, #about_cpus > 0
   return with_drop(result)
@@ -284,7 +290,7 @@ local function profile_of(self, step, result)
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution, { call_chains = self.call_chains, lines = self.declaration.sample.lines,
-      entries = takes_entries(self, self.passes[step.pass]) })
+      entries = takes_entries(self, self.passes[step.pass]), data = self.data })
   local ran = part_of_time(found, event)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end

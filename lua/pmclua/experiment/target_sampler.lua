@@ -48,7 +48,7 @@ local function open(target, event, options)
   local taken = budget.take(count, "samples of " .. target.name)
   local sampler, failure = profile.open { attr = event.opened, period = options.period, cpus = where.cpus,
     tasks = where.tasks, directory = where.directory, is_alone = not target.inherits,
-    ring_bytes = options.ring_bytes, call_chains = options.call_chains }
+    ring_bytes = options.ring_bytes, call_chains = options.call_chains, data = options.data }
   release()
   if sampler then return sampler, taken, watch_over_cpus(target, where) end
   budget.give_back(taken)
@@ -59,7 +59,7 @@ end
 --- Samples a target while `fn` runs.
 ---@param target pmclua.Target
 ---@param event pmclua.Event with the attr that opens
----@param options { period: number, ring_bytes: integer?, call_chains: boolean? }
+---@param options { period: number, ring_bytes: integer?, call_chains: boolean?, data: boolean? }
 ---@param fn fun(): table result as a runner gives it
 ---@return pmclua.core.Samples found
 ---@return table result of `fn`

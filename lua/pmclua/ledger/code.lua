@@ -6,6 +6,7 @@ local labels = require "pmclua.ledger.labels"
 local ledger = require "pmclua.ledger"
 local lists = require "pmclua.base.lists"
 local match = require "pmclua.ledger.match"
+local objects = require "pmclua.ledger.objects"
 local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
@@ -24,7 +25,7 @@ local function line_of(place, other, ours, theirs, is_renamed)
   local is_changed = place and other and place.is_changed or nil
   return { key = (place or other).key, a = dense(place and place.counts, ours),
     b = theirs and dense(other and other.counts, theirs), is_guess = is_renamed or is_changed,
-    is_changed = is_changed,
+    is_changed = is_changed, fed = place and place.fed and dense(place.fed, ours),
     samples = (place and place.samples or 0) + (other and other.samples or 0), place = place, other = other }
 end
 
@@ -81,7 +82,8 @@ end
 ---@param asked pmclua.CodeAsked
 ---@return pmclua.Ledger
 function M.new(asked)
-  local by, a, b = asked.by or "function", asked.a, asked.b
+  local by = asked.by or "function"
+  local a, b = objects.profiles(asked.a, by), objects.profiles(asked.b, by)
   local ours = profiles.places(a, by)
   local lines, uncompared = lines_of_one(ours, a), {}
   if b then lines, uncompared = lines_of_both(ours, profiles.places(b, by), a, b) end

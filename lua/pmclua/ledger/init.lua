@@ -125,7 +125,9 @@ function M.added(lines, side)
 end
 
 local function joined(few)
+  local of_data = lists.where(few, function(line) return line.fed ~= nil end)
   return { key = "others", label = ("%d others"):format(#few), a = M.added(few, "a"),
+    fed = #of_data > 0 and M.added(of_data, "fed") or nil,
     b = few[1].b and M.added(few, "b"), samples = mean.sum(lists.column(few, "samples")), of = few }
 end
 

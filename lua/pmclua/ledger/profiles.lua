@@ -32,6 +32,7 @@ local M = {}
 ---@field copy_of? string of a line: the function that it was copied with
 ---@field of_key string key of the function
 ---@field text_line? integer|string of a line of one of two builds: equal for those of one text
+---@field fed? number[] of data: counts by repetition of what only computed with it
 ---@field other_line? integer what its number is on the other side
 ---@field home? string of one of two builds: what A calls the file that the function is declared in
 
@@ -96,7 +97,7 @@ local function add_to(map, name, count)
   return map
 end
 
----@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line" inlined: functions as the source has them, with what
+---@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function" inlined: functions as the source has them, with what
 ---  was copied into others, and without what was copied into them
 
 --- What profiles hold of one side.
@@ -128,6 +129,10 @@ function M.places(profiles, by)
   local function take_whole(profile, i, line)
     local place = place_at(profile, line, line, {})
     add(place, i, line.count, line.samples)
+    if line.fed then
+      place.fed = place.fed or {}
+      place.fed[i] = (place.fed[i] or 0) + line.fed
+    end
     for _, at in ipairs(line.at or {}) do
       note_line(place, line_of(at))
       local copied = at.inlined and identity.full(at.inlined[1])
@@ -136,7 +141,7 @@ function M.places(profiles, by)
   end
   for i, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
-      if by == "function" then take_whole(profile, i, line) else take(profile, i, line) end
+      if BY_LINE[by] or BY_COPIES[by] then take(profile, i, line) else take_whole(profile, i, line) end
     end
   end
   return list
@@ -173,7 +178,14 @@ M.REASONS = {
   { "kernel_unsampled", "in Linux, not sampled" }, { "lost", "lost samples" },
   { "throttled", "while throttled" }, { "unmapped", "of no known file" },
   { "tasks_too_short", "after a task's last sample" }, { "missed_ticks", "missed ticks" },
+  { "in_linux", "in Linux" }, { "computing", "computing (division, root)" },
+  { "no_operand", "no operand in memory" }, { "ambiguous", "one of several objects" },
+  { "address_lost", "address lost" }, { "no_code", "code not readable" },
+  { "not_kept", "more samples than are kept" },
 }
+
+-- Shown where nothing had them as well: what a view of data cannot tell.
+local ALWAYS = { computing = true, no_operand = true, ambiguous = true, address_lost = true }
 
 local KNOWN = lists.by(M.REASONS, 1)
 
@@ -183,7 +195,7 @@ local KNOWN = lists.by(M.REASONS, 1)
 function M.reasons(...)
   local seen = {}
   for _, profile in ipairs(lists.joined { ... }) do
-    for name, value in pairs(profile.rest or {}) do seen[name] = seen[name] or value ~= 0 or nil end
+    for name, value in pairs(profile.rest or {}) do seen[name] = seen[name] or value ~= 0 or ALWAYS[name] end
   end
   local known = lists.where(M.REASONS, function(reason) return seen[reason[1]] end)
   return lists.append(known, lists.map(lists.keys(seen), function(name)

@@ -82,6 +82,14 @@ local function known_file(self, file)
   return known
 end
 
+--- The symbols of a file that was mapped; nil: they cannot be had, which is said.
+---@param file pmclua.core.HitFile
+---@return pmclua.core.Symbols?
+function Attribution:symbols(file)
+  if file.path:sub(1, 1) ~= "/" or file.path:sub(1, 2) == "//" then return nil end
+  return known_file(self, file).symbols or nil
+end
+
 local function place_in_file(known, offset)
   local code = known.symbols and known.symbols:code(offset)
   if not code then return { fn = known.base, nameless = true } end

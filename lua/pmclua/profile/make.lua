@@ -5,6 +5,7 @@
 
 local attribute = require "pmclua.profile.attribute"
 local chains = require "pmclua.profile.chains"
+local data = require("pmclua.base.lazy").module "pmclua.profile.data"
 local entries = require("pmclua.base.lazy").module "pmclua.profile.entries"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
@@ -49,6 +50,7 @@ local M = {}
 ---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field calls? table<string, integer> how often the last function of a chain was called from the one before it
 ---@field entries? pmclua.Entry[] what Linux was entered for, of the samples that were taken in it
+---@field data? pmclua.DataProfile the same total by what was accessed
 ---@field exact? true every single event was recorded
 ---@field sources? table<string, pmclua.SourceText> by path: what the lines of each source that it names read like
 ---@field source "samples"|"valgrind"
@@ -125,7 +127,7 @@ end
 ---@param found pmclua.core.Samples
 ---@param event pmclua.Event with the attr that was opened
 ---@param attribution pmclua.Attribution
----@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean } lines: source lines will be shown
+---@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean, data?: boolean } lines: source lines will be shown
 ---@return pmclua.Profile
 function M.new(found, event, attribution, options)
   options = options or {}
@@ -139,7 +141,8 @@ function M.new(found, event, attribution, options)
     lines = lines, rest = rest, exact = is_exact or nil, source = "samples",
     sources = attribution:sources(lines),
     program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil,
-    entries = options.entries and entries.of(found, attribution) or nil }
+    entries = options.entries and entries.of(found, attribution) or nil,
+    data = options.data and data.of(found, attribution, rest) or nil }
 end
 
 return M

@@ -113,6 +113,12 @@ end
 ---@return pmclua.Ledger
 function CodeResult:ledger(by)
   by = by or "function"
+  local is_data = require("pmclua.ledger.objects").is_view(by)
+  if is_data and not lists.all(self.profiles, function(profile) return profile.data end) then
+    error(explain.problem { code = "EPROFILE", operation = "where",
+      message = "what was accessed was not recorded",
+      hint = "sample with data = true, or pmclua where --data" }, 0)
+  end
   self.ledgers[by] = self.ledgers[by] or ledgers.new { a = self.a, b = self.b, by = by, paired = self.paired,
     groups = self.groups, incomplete = self.incomplete }
   return self.ledgers[by]

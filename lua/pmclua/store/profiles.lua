@@ -21,7 +21,7 @@ local LARGEST = 2 ^ 53
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source", "program", "rest", "entries", "files", "file", "build_id", "functions", "fn", "full", "nameless",
-  "count", "samples", "at", "chains", "calls", "sources", "code", "texts", "more" }
+  "count", "samples", "at", "chains", "calls", "sources", "code", "texts", "data", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -130,6 +130,20 @@ local function put_code(entry, profile, keep)
   entry.code = next(codes) and json.object(codes) or nil
 end
 
+-- Of each object [offset, is_fed, is_write, function, count, samples] of its places; what is not known is null.
+local function data_of(data)
+  local objects = lists.map(data.lines, function(line)
+    local object = { file = line.file, build_id = line.build_id, fn = line.fn, which = line.which,
+      kind = line.kind, bytes = line.bytes, count = line.count, samples = line.samples }
+    object.at = array(lists.map(line.at, function(at)
+      return array { at.address or json.null, at.is_fed or false, at.is_write or false, at.fn, at.count,
+        at.samples }
+    end))
+    return object
+  end)
+  return { objects = array(objects), rest = json.object(data.rest) }
+end
+
 local function put_profile(record, profile, buffer, written)
   local from = 1
   repeat
@@ -143,6 +157,7 @@ local function put_profile(record, profile, buffer, written)
       entry.entries = profile.entries and entries_of(profile.entries)
       entry.chains = profile.chains and json.object(profile.chains)
       entry.calls = profile.calls and json.object(profile.calls)
+      entry.data = profile.data and data_of(profile.data)
       local texts, keep = new_texts(written)
       put_sources(entry, profile, keep)
       put_code(entry, profile, keep)
@@ -310,12 +325,42 @@ local function read_head(entry)
     iterations = take(entry, "iterations", is_iterations, true), ran = take(entry, "ran", is_share, true) }
 end
 
+local function read_data_place(list)
+  if not is_table(list) then refuse "data" end
+  local at = { address = list[1], is_fed = list[2] or nil, is_write = list[3] or nil, fn = list[4],
+    count = list[5], samples = list[6] }
+  take(at, "address", is_number, true)
+  take(at, "is_fed", is_flag, true)
+  take(at, "is_write", is_flag, true)
+  take(at, "fn", is_text)
+  take(at, "count", is_count)
+  take(at, "samples", is_count)
+  return at
+end
+
+local function read_object(entry)
+  if not is_table(entry) then refuse "data" end
+  return { file = take(entry, "file", is_text), build_id = take(entry, "build_id", is_text, true),
+    fn = take(entry, "fn", is_text), which = take(entry, "which", is_count, true),
+    kind = take(entry, "kind", is_text),
+    bytes = take(entry, "bytes", is_count, true), count = take(entry, "count", is_count),
+    samples = take(entry, "samples", is_count),
+    at = lists.map(take(entry, "at", is_table), read_data_place) }
+end
+
+-- The profile by data.
+local function read_data(entry)
+  local data = take(entry, "data", is_table, true)
+  return data and { lines = lists.map(take(data, "objects", is_table), read_object),
+    rest = counts_by_name(take(data, "rest", is_table), "rest") }
+end
+
 -- Lines and rest are the total, or the file is wrong: whoever adds them up need not ask again.
-local function check_sum(profile)
+local function check_sum(profile, total)
   local sum = 0
   for _, line in ipairs(profile.lines) do sum = sum + line.count end
   for _, count in pairs(profile.rest) do sum = sum + count end
-  if sum ~= profile.total then error("the lines of a profile do not add up to its total", 0) end
+  if sum ~= total then error("the lines of a profile do not add up to its total", 0) end
 end
 
 local from_files = setmetatable({}, { __mode = "k" })
@@ -371,7 +416,9 @@ function Pending:read(text)
   read_code(entry, profile.lines, self.texts)
   profile.sources = read_sources(entry, self.texts)
   profile.entries = entry.entries and read_entries(take(entry, "entries", is_table))
-  check_sum(profile)
+  profile.data = read_data(entry)
+  check_sum(profile, profile.total)
+  if profile.data then check_sum(profile.data, profile.total) end
   if is_obsolete(profile) then return end
   self.list[#self.list + 1], from_files[profile] = profile, true
 end

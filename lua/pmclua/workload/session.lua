@@ -90,7 +90,8 @@ end
 
 --- Defines an event set; returns its id.
 ---@param groups { pinned?: boolean, read?: string, attrs: table[] }[]
----@param sampled? { period: number, ring_bytes?: integer, call_chains?: boolean, entries?: boolean } the one event is sampled
+---@param sampled? { period: number, ring_bytes?: integer, call_chains?: boolean, entries?: boolean,
+---   data?: boolean } the one event is sampled
 function Session:events(groups, sampled)
   return remember(self, function(id)
     local message = core.message("events", id)
@@ -101,6 +102,7 @@ function Session:events(groups, sampled)
     if sampled then message:number("period", sampled.period) end
     if sampled and sampled.call_chains then message:number("chains", 1) end
     if sampled and sampled.entries then message:number("entries", 1) end
+    if sampled and sampled.data then message:number("data", 1) end
     if sampled and sampled.ring_bytes then message:number("samples_bytes", sampled.ring_bytes) end
     return message
   end)

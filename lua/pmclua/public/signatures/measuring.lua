@@ -296,6 +296,7 @@ record where_options
   call_chains?: boolean -- true: who called whom, by frame pointer
   lines?: boolean -- true: source lines will be shown; servers of DEBUGINFOD_URLS are asked for these, too
   trust_maps?: boolean -- true: /tmp/perf-PID.map is believed of the process's own user, too
+  data?: boolean -- true: what was accessed is found, too; the event is then cpu-clock by default
   target?: target -- samples what runs already
   duration?: duration -- how long a target is sampled
 
@@ -313,8 +314,9 @@ class where w
   missing: integer -- repetitions without a partner
   > w = pmc.where("true", { event = "page-faults" })
 
-where:ledger(by?: "function"|"inlined"|"line"|"inlined line") -> ledger
-  What each function or line has of the total; by "inlined…" under the names of the functions that were inlined.
+where:ledger(by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function") -> ledger
+  What each function or line has of the total; by "inlined…" under the names of the functions that were inlined;
+  by "data…" what each variable, stack and mapping has, or each cache line, or each of them in each function.
   > print(#w:ledger("line").lines)
 
 where:callers() -> ledger?
@@ -342,7 +344,7 @@ where:write(path?: path, options?: where_report_options)
   > w:write("-", { format = "csv" })
 
 record where_report_options shown_options
-  by?: "function"|"inlined"|"line"|"inlined line"
+  by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function"
   most?: integer(1..) -- lines that a table shows; default: 20
   annotate?: string -- a function, whose source and instructions are shown
   sources?: path[] -- folders below which sources may be

@@ -16,7 +16,7 @@ local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a"
   "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
   "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
   "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "exact",
-  "a_values", "b_values" }
+  "a_values", "b_values", "computing_a_values" }
 
 local or_null = json.or_null
 
@@ -37,6 +37,7 @@ local function row_entry(row)
   local entry = json.fields(row, row.b and OF_TWO or OF_ONE)
   entry.label, entry.exact, entry.samples = row.label, row.exact or false, or_null(row.line.samples)
   entry.a_values, entry.b_values = row.line.a, row.b and row.line.b
+  entry.computing_a_values = row.line.fed
   if row.rest then entry.reason = (tostring(row.key):gsub("^rest ", "")) end
   if row.line.place or row.line.other then
     entry.code, entry.other = place_entry(row.line.place), place_entry(row.line.other)

@@ -5,6 +5,7 @@
 -- total.
 
 local chains = require "pmclua.profile.chains"
+local objects = require "pmclua.ledger.objects"
 local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
@@ -27,6 +28,20 @@ local function add(stacks, stack, side, count)
   entry[side] = entry[side] + count
 end
 
+local function add_rest(stacks, rest, side)
+  for name, count in pairs(rest) do add(stacks, "[" .. (REASON[name] or name) .. "]", side, count) end
+end
+
+-- Objects, and on each the functions that accessed it.
+local function add_data(stacks, profile, side)
+  for _, line in ipairs(profile.data.lines) do
+    for _, at in ipairs(line.at) do
+      add(stacks, frame(line.fn) .. ";" .. frame(at.fn), side, at.count)
+    end
+  end
+  add_rest(stacks, profile.data.rest, side)
+end
+
 local function add_profile(stacks, profile, side)
   local left = 0
   for _, line in ipairs(profile.lines) do left = left + line.count end
@@ -44,7 +59,7 @@ local function add_profile(stacks, profile, side)
     left = left - line.count
   end
   add(stacks, chains.UNKNOWN, side, left)
-  for name, count in pairs(profile.rest) do add(stacks, "[" .. (REASON[name] or name) .. "]", side, count) end
+  add_rest(stacks, profile.rest, side)
 end
 
 ---@class pmclua.Stacks
@@ -56,11 +71,13 @@ end
 
 --- The stacks of both sides: sums over all repetitions.
 ---@param code pmclua.CodeResult
+---@param options? pmclua.WhereOptions
 ---@return pmclua.Stacks
-function M.stacks(code)
+function M.stacks(code, options)
+  local add_one = objects.is_view(options and options.by) and add_data or add_profile
   local stacks, first = {}, code.baseline or code.cell
   for side, list in ipairs { code.a, code.b or {} } do
-    for _, profile in ipairs(list) do add_profile(stacks, profile, side) end
+    for _, profile in ipairs(list) do add_one(stacks, profile, side) end
   end
   table.sort(stacks, function(x, y) return x.stack < y.stack end)
   return { list = stacks, event = code.event, unit = code.unit, a = first.workload,

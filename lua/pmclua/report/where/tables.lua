@@ -5,6 +5,7 @@
 
 local annotate = require "pmclua.report.where.annotate"
 local lists = require "pmclua.base.lists"
+local objects = require "pmclua.ledger.objects"
 local mean = require "pmclua.stats.mean"
 local notes = require "pmclua.report.where.notes"
 local scales = require "pmclua.report.where.scale"
@@ -28,6 +29,13 @@ local function share_of(row) return row.share and text.percent(row.share) or "" 
 local function row_of_one(row, scale)
   return { text.safe(row.label), scale:value(row.a), share_of(row), scale:value(row.median),
     scale:interval(row) }
+end
+
+-- How much of a row of data accessed it, and how much computed with what was loaded from there, as shares of the whole.
+local function parts_of_data(row, total)
+  local fed = row.line and row.line.fed and mean.average(row.line.fed)
+  if not fed or row.rest or total == 0 then return "", "" end
+  return text.percent((row.a - fed) / total), text.percent(fed / total)
 end
 
 local function row_of_two(row, scale, unit)
@@ -72,10 +80,17 @@ local function add_rows(list, rows, make)
   end
 end
 
-local function rows_of(ledger, scale, most)
+local function rows_of(ledger, scale, most, is_data)
   local list = {}
   local function make(row)
-    return ledger.n_b and row_of_two(row, scale, ledger.unit) or row_of_one(row, scale)
+    if ledger.n_b then return row_of_two(row, scale, ledger.unit) end
+    local shown = row_of_one(row, scale)
+    if is_data then
+      local access, fed = parts_of_data(row, ledger.total.a)
+      table.insert(shown, 4, access)
+      table.insert(shown, 5, fed)
+    end
+    return shown
   end
   local function of_sum(row)
     if row.median or row.b then return make(row) end
@@ -97,6 +112,13 @@ local function columns_of_one(what, scale)
   return { { name = what }, { name = with_unit("mean", scale), align = "right" },
     { name = "share", align = "right" }, { name = "median", align = "right", drop = 2 },
     { name = words.interval_of(), drop = 1 } }
+end
+
+local function columns_of_data(what, scale)
+  local columns = columns_of_one(what, scale)
+  table.insert(columns, 4, { name = "access", align = "right" })
+  table.insert(columns, 5, { name = "computing", align = "right" })
+  return columns
 end
 
 local function columns_of_two(what, scale)
@@ -179,9 +201,11 @@ function M.blocks(code, options, room)
   local by, most = options.by or "function", options.most or room or MOST_ROWS
   local ledger, callers = code:ledger(by), code:callers()
   local scale, title = scales.of(ledger), title_of(code, ledger)
-  local what = by:find "line$" and "line" or "function"
-  local columns = ledger.n_b and columns_of_two(what, scale) or columns_of_one(what, scale)
-  local shown = { title = title, columns = columns, rows = rows_of(ledger, scale, most),
+  local is_data = objects.is_view(by)
+  local what = is_data and "data" or by:find "line$" and "line" or "function"
+  local of_one = is_data and columns_of_data or columns_of_one
+  local columns = ledger.n_b and columns_of_two(what, scale) or of_one(what, scale)
+  local shown = { title = title, columns = columns, rows = rows_of(ledger, scale, most, is_data),
     notes = notes.of_table(ledger),
     sort = { lines = ledger.lines, most = most, orders = ledger.n_b and OF_TWO or OF_ONE } }
   return { title = "where: " .. table.concat(title, " · "), notes = notes.of_code(code, ledger),

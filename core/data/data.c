@@ -1,0 +1,212 @@
+/*
+ * data.c: what the samples of a profile accessed, and what was mapped there when they were taken.
+ *
+ * Changes of memory are played again in the order of time, so an address means what it meant at its sample.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters/registers.h"
+#include "profile/maps.h"
+#include "trace.h"
+
+struct pmclua_data {
+    const struct pmclua_profile *facts;
+    const struct pmclua_profile_file **file;
+    const struct pmclua_profile_map *map;
+    const uint64_t *word;          /* of the records */
+    struct functions *functions;   /* by file */
+    struct maps maps;
+    uint64_t taken;                /* of `map` */
+};
+
+/* Larger mappings that a stack pointer leads into are no stack alone; the lowest byte that code may use below it. */
+enum { STACK_MOST = 64 << 20, RED_ZONE = 128 };
+
+/* ---- the block ---- */
+
+static const char *path_of(const struct pmclua_profile_file *file) { return (const char *)(file + 1); }
+
+int pmclua_data_open(struct pmclua_data **out, const uint64_t *block)
+{
+    const struct pmclua_profile *facts = (const void *)block;
+    const uint64_t *place = (const uint64_t *)(facts + 1);
+    struct pmclua_data *data = calloc(1, sizeof *data);
+    int result = data ? maps_new(&data->maps) : -ENOMEM;
+    if (result == 0) {
+        data->facts = facts;
+        data->file = calloc(facts->files + 1, sizeof *data->file);
+        data->functions = calloc(facts->files + 1, sizeof *data->functions);
+        result = data->file && data->functions ? 0 : -ENOMEM;
+    }
+    for (uint64_t i = 0; result == 0 && i < facts->files; i++) {
+        data->file[i] = (const void *)place;
+        place = (const uint64_t *)(data->file[i] + 1) + data->file[i]->path_bytes / 8 + 1;
+    }
+    if (result < 0) {
+        pmclua_data_close(data);
+        return result;
+    }
+    const struct pmclua_profile_frame *frame =
+        (const void *)((const struct pmclua_profile_hit *)(const void *)place + facts->hits);
+    data->map = (const void *)(frame + facts->frames);
+    data->word = (const void *)(data->map + facts->maps);
+    *out = data;
+    return 0;
+}
+
+void pmclua_data_close(struct pmclua_data *data)
+{
+    if (!data)
+        return;
+    for (uint64_t i = 0; data->functions && i < data->facts->files; i++)
+        functions_free(&data->functions[i]);
+    maps_free(&data->maps);
+    free(data->functions);
+    free(data->file);
+    free(data);
+}
+
+void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_symbols *symbols)
+{
+    data->functions[file - 1].symbols = symbols;
+}
+
+/* ---- memory ---- */
+
+static int is_memory(const struct pmclua_data *data, uint64_t file)
+{
+    const char *path = path_of(data->file[file]);
+    return strncmp(path, "//anon", 6) == 0 || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0;
+}
+
+/* Linux tells of memory that grows downwards into what was there before as one mapping: the new part alone is new. */
+static int add_mapping(struct pmclua_data *data, struct space *space, const struct pmclua_profile_map *map)
+{
+    uint64_t start = map->start, bytes = map->bytes;
+    const struct mapping *at_end = maps_find(&data->maps, map->pid, start + bytes - 1);
+    if (at_end && at_end->file == map->file && is_memory(data, map->file) && at_end->start > start
+        && at_end->start + at_end->bytes == start + bytes)
+        bytes = at_end->start - start;
+    return maps_add(&data->maps, space, start, bytes, map->offset, (uint32_t)map->file);
+}
+
+static int take_map(struct pmclua_data *data, const struct pmclua_profile_map *map)
+{
+    struct space *space = maps_space(&data->maps, map->pid), *parent = NULL;
+    if (map->kind == PMCLUA_MAP_FORK)
+        parent = maps_space(&data->maps, map->other);
+    if (!space || (map->kind == PMCLUA_MAP_FORK && !parent))
+        return -ENOMEM;
+    switch (map->kind) {
+    case PMCLUA_MAP_ADDED: return map->file < data->facts->files && map->bytes ? add_mapping(data, space, map) : 0;
+    case PMCLUA_MAP_FORK:  maps_fork(space, parent); return 0;
+    case PMCLUA_MAP_EXEC:  maps_exec(space); return 0;
+    default:               maps_end(&data->maps, space); return 0;
+    }
+}
+
+/* Linux maps a program's zeroed variables behind its file; they are that file's. */
+static const struct mapping *file_before(struct pmclua_data *data, uint32_t pid, const struct mapping *mapping)
+{
+    const struct mapping *before = maps_find(&data->maps, pid, mapping->start - 1);
+    int is_file = before && path_of(data->file[before->file])[0] == '/' && !is_memory(data, before->file);
+    return is_file && before->start + before->bytes == mapping->start ? before : NULL;
+}
+
+static int is_on_stack(uint64_t address, uint64_t pointer, const struct mapping *mapping)
+{
+    if (pointer == 0 || (mapping && (pointer - mapping->start >= mapping->bytes || mapping->bytes > STACK_MOST)))
+        return 0;
+    return mapping || address - (pointer - RED_ZONE) < STACK_MOST;
+}
+
+static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struct pmclua_access *access)
+{
+    const struct mapping *mapping = maps_find(&data->maps, access->pid, access->address);
+    int is_file = mapping && !is_memory(data, mapping->file);
+    access->is_stack = mapping && strncmp(path_of(data->file[mapping->file]), "[stack", 6) == 0;
+    if (!is_file && is_on_stack(access->address, stack_pointer, mapping))
+        access->is_stack = 1;
+    if (!mapping)
+        return;
+    const struct mapping *file = is_file ? NULL : file_before(data, access->pid, mapping);
+    access->start = mapping->start;
+    access->bytes = mapping->bytes;
+    access->number = mapping->number;
+    access->file = (file ? file : mapping)->file + 1;
+    access->offset = file ? access->address - file->start + file->offset : access->address - mapping->start + mapping->offset;
+}
+
+/* ---- samples ---- */
+
+#if defined __x86_64__
+/* Our number of each register, in perf's order: ax bx cx dx si di bp sp ip flags r8 … */
+static const int8_t NUMBERS[REGISTERS] = { 0, 3, 1, 2, 6, 7, 5, 4, NONE, NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
+enum { KNOWN = 0xffff, POINTER = PERF_REG_X86_SP, PLACE = PERF_REG_X86_IP, FLAGS = PERF_REG_X86_FLAGS };
+#elif defined __aarch64__
+static int8_t NUMBERS[REGISTERS];
+enum { POINTER = PERF_REG_ARM64_SP, PLACE = PERF_REG_ARM64_PC, FLAGS = -1 };
+#define KNOWN 0xffffffffull
+#endif
+
+static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_sample *sample, struct pmclua_access *access,
+                         int *result)
+{
+#if defined __x86_64__ || defined __aarch64__
+    const uint64_t *registers = (const uint64_t *)(sample + 1);
+    uint64_t address, general[GENERAL] = { 0 };
+    const struct function *function = functions_at(&data->functions[sample->file], sample->offset, &address, result);
+    int32_t index = function ? function_step(function, address) : -1;
+    if (index < 0)
+        return;
+    for (int i = 0; i < REGISTERS; i++) {
+        int number = FLAGS >= 0 ? NUMBERS[i] : i;
+        if (number >= 0 && number < GENERAL)
+            general[number] = registers[i];
+    }
+    struct moment moment = { .function = function, .index = (uint32_t)index, .general = general, .known = KNOWN,
+        .flags = FLAGS >= 0 ? registers[FLAGS] : 0, .has_flags = FLAGS >= 0, .bias = registers[PLACE] - address,
+        .stack = (const uint8_t *)(registers + REGISTERS), .stack_pointer = registers[POINTER],
+        .stack_bytes = sample->stack_bytes };
+    struct finding found;
+    trace(&moment, &found);
+    access->kind = found.kind;
+    access->certainty = found.certainty;
+    access->address = found.address;
+    access->size = found.bytes;
+    access->is_write = found.is_write;
+    access->is_of_thread = found.is_of_thread;
+    int has_address = found.kind == PMCLUA_DATA_AT || found.kind == PMCLUA_DATA_FED;
+    if (has_address && !found.is_of_thread)
+        find_mapping(data, registers[POINTER], access);
+#else
+    (void)data; (void)sample; (void)access; (void)result;
+#endif
+}
+
+int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
+{
+    const uint64_t *word = data->word;
+    int result = 0;
+    for (uint64_t i = 0; i < data->facts->records; i++, word += data->facts->record_u64s) {
+        const struct pmclua_profile_sample *sample = (const void *)word;
+        for (; result == 0 && data->taken < sample->maps; data->taken++)
+            result = take_map(data, &data->map[data->taken]);
+        struct pmclua_access *access = &accesses[i];
+        *access = (struct pmclua_access){ .kind = PMCLUA_DATA_NO_CODE, .pid = sample->pid, .tid = sample->tid,
+            .code = (uint32_t)sample->file + 1, .code_offset = sample->offset, .source = sample->data_source };
+        if (sample->has_registers && result == 0)
+            trace_sample(data, sample, access, &result);
+        if (result < 0)
+            return result;
+        if (sample->data_address) {
+            access->kind = PMCLUA_DATA_AT;
+            access->certainty = PMCLUA_DATA_TOLD;
+            access->address = sample->data_address;
+            find_mapping(data, 0, access);
+        }
+    }
+    return 0;
+}

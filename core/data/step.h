@@ -1,0 +1,54 @@
+/*
+ * step.h: instructions as far as it takes to find what they accessed, alike for all machines. Private to the core.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "elf/capstone.h"
+
+/* Registers by number: general ones from 0, the stack pointer of Arm is 31, vectors from 32 on. On x86 16 to 23 are masks
+ * and 24 the flags. */
+enum { GENERAL = 32, VECTORS = 32, ALL = 64, X86_STACK = 4, X86_MASKS = 16, X86_FLAGS = 24, ARM_STACK = 31 };
+enum { NONE = -1 };
+
+#define BIT(number) (1ull << (number))
+
+/* An access to memory, at base + index * scale + displacement. Without either register the address is absolute, as the file
+ * has it. */
+struct place {
+    int8_t base, index;            /* NONE */
+    uint8_t scale, bytes;          /* bytes 0: it does not access memory */
+    uint8_t is_read, is_written, is_of_thread;
+    int64_t displacement;
+};
+
+enum step_kind {
+    STEP_OTHER, STEP_JUMP, STEP_BRANCH, STEP_CALL, STEP_RETURN, STEP_NOTHING, STEP_COMPUTING,
+    STEP_REPEATED,                 /* accesses memory as often as a register says; stands at itself meanwhile */
+    STEP_UNKNOWN
+};
+
+/* How the new value of register `to` follows from others. ADD: a + b * scale + constant. */
+enum form { FORM_NONE, FORM_ADD, FORM_LEFT, FORM_RIGHT, FORM_AND, FORM_MULTIPLY };
+
+struct step {
+    uint64_t address, target;      /* target: of a direct jump; 0 */
+    uint64_t reads, writes;        /* registers, as bits */
+    struct place place;
+    int64_t constant;
+    int8_t to, a, b;               /* NONE */
+    int8_t scale;
+    uint8_t size, kind, form;
+    uint8_t is_half, is_signed;    /* the value is of 32 bits, and is extended by zeros or by its sign */
+    uint8_t is_fused;              /* a branch behind it is executed with it */
+    uint8_t is_constant_of_file;   /* `constant` is an address as the file has it */
+    uint8_t load;                  /* `to` is what is read: 1: extended by zeros, 2: by its sign */
+    int8_t condition;              /* of a branch, as x86 numbers them; NONE: unknown */
+};
+
+/* What a machine's instructions do. `is_known` 0: Capstone does not know it; its bytes are at `bytes`. */
+void x86_step(const struct disassembler *disassembler, struct step *step);
+void arm64_step(const struct disassembler *disassembler, const uint8_t *bytes, int is_known, struct step *step);
+/* Whether a branch on `condition` is taken with these flags. */
+int  x86_is_taken(int condition, uint64_t flags);

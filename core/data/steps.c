@@ -1,0 +1,178 @@
+/*
+ * steps.c: decodes functions once, when they are first asked for. An instruction that Capstone does not know is one
+ * unknown step: what was executed through it is not followed.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/symbols.h"
+#include "host/lists.h"
+#include "steps.h"
+
+enum { LONGEST = 1 << 20 };        /* bytes of a function: more is not decoded */
+
+static void function_free(struct function *function)
+{
+    free(function->step);
+    free(function->jump);
+    free(function);
+}
+
+void functions_free(struct functions *functions)
+{
+    for (size_t i = 0; i < functions->count; i++)
+        function_free(functions->function[i]);
+    free(functions->function);
+    functions->function = NULL;
+    functions->count = functions->room = 0;
+}
+
+/* ---- decoding ---- */
+
+static void decode_one(const struct disassembler *with, int machine, const uint8_t *bytes, int is_known, struct step *step)
+{
+    *step = (struct step){ .address = step->address, .to = NONE, .a = NONE, .b = NONE, .condition = NONE,
+                           .kind = STEP_UNKNOWN, .size = (uint8_t)(with->step ? with->step : 1) };
+    if (is_known)
+        step->size = (uint8_t)with->instruction->size;
+    if (machine == EM_AARCH64)
+        arm64_step(with, bytes, is_known, step);
+    else if (is_known && with->instruction->id != 0)
+        x86_step(with, step);
+}
+
+static int decode(struct function *function, const struct disassembler *with, int machine, const uint8_t *bytes)
+{
+    size_t room = 0, left = function->end - function->start;
+    uint64_t address = function->start;
+    while (left > 0) {
+        struct step step = { .address = address };
+        const uint8_t *place = bytes;
+        size_t rest = left;
+        uint64_t at = address;
+        int is_known = capstone()->disasm_iter(with->handle, &place, &rest, &at, with->instruction);
+        decode_one(with, machine, bytes, is_known, &step);
+        if (step.size > left)
+            break;
+        if (list_grow(&function->step, function->steps, &room, sizeof step) < 0)
+            return -ENOMEM;
+        function->step[function->steps++] = step;
+        bytes += step.size;
+        left -= step.size;
+        address += step.size;
+    }
+    return 0;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct jump *one = a, *other = b;
+    return one->target < other->target ? -1 : one->target > other->target;
+}
+
+static int find_jumps(struct function *function)
+{
+    size_t room = 0;
+    for (uint32_t i = 0; i < function->steps; i++) {
+        uint64_t target = function->step[i].target;
+        if (target - function->start >= function->end - function->start)
+            continue;
+        if (list_grow(&function->jump, function->jumps, &room, sizeof *function->jump) < 0)
+            return -ENOMEM;
+        function->jump[function->jumps++] = (struct jump){ target, i };
+    }
+    if (function->jumps)
+        qsort(function->jump, function->jumps, sizeof *function->jump, by_target);
+    return 0;
+}
+
+static int decode_bytes(struct function *function, const struct pmclua_symbols *symbols, const uint8_t *bytes)
+{
+    struct disassembler with;
+    int result = disassembler_open(&with, symbols->machine);
+    if (result == 0)
+        result = decode(function, &with, symbols->machine, bytes);
+    disassembler_close(&with);
+    return result == 0 ? find_jumps(function) : result;
+}
+
+/* ---- functions ---- */
+
+static const struct function *add(struct functions *functions, const struct pmclua_code *code, uint64_t offset, int *result)
+{
+    struct function *function = calloc(1, sizeof *function);
+    uint8_t *bytes = malloc(code->bytes);
+    *result = function && bytes ? 0 : -ENOMEM;
+    if (*result == 0)
+        *result = list_grow(&functions->function, functions->count, &functions->room, sizeof(struct function *));
+    uint64_t first = offset - (code->address - code->start);
+    int is_read = *result == 0
+        && pread(functions->symbols->fd, bytes, code->bytes, (off_t)first) == (ssize_t)code->bytes;
+    if (is_read) {
+        function->start = code->start;
+        function->end = code->start + code->bytes;
+        *result = decode_bytes(function, functions->symbols, bytes);
+    }
+    free(bytes);
+    if (!is_read || *result < 0) {
+        if (function)
+            function_free(function);
+        return NULL;
+    }
+    functions->function[functions->count++] = function;
+    return function;
+}
+
+static uint64_t address_of(const struct pmclua_symbols *symbols, uint64_t offset)
+{
+    GElf_Phdr header;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
+        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz)
+            return offset - header.p_offset + header.p_vaddr;
+    return 0;
+}
+
+const struct function *functions_at(struct functions *functions, uint64_t offset, uint64_t *address, int *result)
+{
+    *result = 0;
+    if (!functions->symbols)
+        return NULL;
+    *address = address_of(functions->symbols, offset);
+    for (size_t i = functions->count; *address && i-- > 0;) {
+        const struct function *known = functions->function[i];
+        if (*address - known->start < known->end - known->start)
+            return known;
+    }
+    struct pmclua_code code;
+    if (*address == 0 || pmclua_symbols_code(functions->symbols, offset, &code, NULL, 0) < 0 || code.bytes == 0
+        || code.bytes > LONGEST)
+        return NULL;
+    return add(functions, &code, offset, result);
+}
+
+int32_t function_step(const struct function *function, uint64_t address)
+{
+    size_t up_to = list_up_to(function->step, function->steps, sizeof *function->step, address);
+    return up_to > 0 && function->step[up_to - 1].address == address ? (int32_t)(up_to - 1) : -1;
+}
+
+static int goes_on(const struct step *step)
+{
+    return step->kind != STEP_JUMP && step->kind != STEP_RETURN && step->kind != STEP_UNKNOWN;
+}
+
+uint32_t function_before(const struct function *function, uint32_t index, uint32_t *before, uint32_t size)
+{
+    uint64_t address = function->step[index].address;
+    uint32_t count = 0;
+    if (index > 0 && goes_on(&function->step[index - 1]) && count++ < size)
+        before[0] = index - 1;
+    size_t last = list_up_to(function->jump, function->jumps, sizeof *function->jump, address);
+    for (size_t i = last; i-- > 0 && function->jump[i].target == address; count++)
+        if (count < size)
+            before[count] = function->jump[i].from;
+    return count;
+}

@@ -1,0 +1,119 @@
+--- data.lua: the binding of what samples accessed, part of core.lua's layer.
+--
+-- Invariant: a block that is read from is held for as long as it is.
+
+local core = require "pmclua.core"
+local ffi = require "ffi"
+local symbols = require "pmclua.core.symbols"
+
+local exact = core.exact
+
+local C = core.private_C "data"
+
+local M = {}
+
+local KINDS = { [C.PMCLUA_DATA_AT] = "access", [C.PMCLUA_DATA_FED] = "computing with",
+  [C.PMCLUA_DATA_COMPUTING] = "computing", [C.PMCLUA_DATA_NO_OPERAND] = "no_operand",
+  [C.PMCLUA_DATA_AMBIGUOUS] = "ambiguous", [C.PMCLUA_DATA_LOST] = "address_lost",
+  [C.PMCLUA_DATA_NO_CODE] = "no_code" }
+
+---@class pmclua.core.Access what one sample accessed
+---@field kind "access"|"computing with"|"computing"|"no_operand"|"ambiguous"|"address_lost"|"no_code" computing with: what
+---  was loaded from there; those after it have no address
+---@field file? integer number of what is mapped there
+---@field code integer number of the file of its instruction, which is at `code_offset` there
+---@field has_place boolean the address is certain to the byte, not only to the object
+---@field is_write boolean
+---@field is_stack boolean
+---@field is_of_thread boolean a variable that each thread has: `address` is its distance from the thread pointer
+---@field address number|ffi.cdata*
+---@field start number|ffi.cdata* of what is mapped there, `bytes` long
+---@field offset number of the address in the file
+---@field number number tells mappings apart
+---@field pid integer
+---@field tid integer
+
+local function access_of(raw)
+  local code = raw.code > 0 and tonumber(raw.code) or nil
+  return { kind = KINDS[raw.kind], file = raw.file > 0 and tonumber(raw.file) or nil, code = code,
+    code_offset = exact(raw.code_offset), has_place = raw.certainty <= C.PMCLUA_DATA_NEXT,
+    is_write = raw.is_write ~= 0, is_stack = raw.is_stack ~= 0, is_of_thread = raw.is_of_thread ~= 0,
+    address = exact(raw.address), start = exact(raw.start), bytes = exact(raw.bytes),
+    offset = exact(raw.offset), number = exact(raw.number), size = tonumber(raw.size),
+    pid = tonumber(raw.pid), tid = tonumber(raw.tid) }
+end
+
+local function closed(data) C.pmclua_data_close(data) end
+
+--- What each sample accessed, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
+--- without Capstone.
+---@param found pmclua.core.Samples with samples by themselves
+---@param symbols_of fun(file: integer): pmclua.core.Symbols? of files by number
+---@return fun(): pmclua.core.Access?
+---@return string? code
+function M.each(found, symbols_of)
+  local handle = ffi.new "struct pmclua_data *[1]"
+  assert(C.pmclua_data_open(handle, found.block) == 0, "no memory")
+  local data = ffi.gc(handle[0], closed)
+  for number in pairs(found.record_files) do
+    local its = symbols_of(number)
+    if its then C.pmclua_data_code(data, number, symbols.handle_of(its)) end
+  end
+  local accesses = ffi.new("struct pmclua_access[?]", math.max(1, found.records))
+  local result = C.pmclua_data_find(data, accesses)
+  closed(ffi.gc(data, nil))
+  if result < 0 then return nil, core.errno_name(-result) end
+  local i = -1
+  return function()
+    i = i + 1
+    return i < found.records and access_of(accesses[i]) or nil
+  end
+end
+
+---@class pmclua.core.Variable
+---@field name string
+---@field address number as the file has it; of a variable of threads within their block
+---@field bytes number
+---@field offset number how far into it that is
+
+local function variable_of(raw, result)
+  if result < 0 then return nil end
+  return { name = ffi.string(raw.name), address = exact(raw.address), bytes = exact(raw.bytes),
+    offset = exact(raw.offset) }
+end
+
+--- The variable that has a byte of a file; nil: none.
+---@param its pmclua.core.Symbols
+---@param offset number in the file
+---@return pmclua.core.Variable?
+function M.variable(its, offset)
+  local raw = ffi.new "struct pmclua_variable"
+  return variable_of(raw, C.pmclua_symbols_variable(symbols.handle_of(its), offset, raw))
+end
+
+--- The same of a variable of threads.
+---@param its pmclua.core.Symbols of the program
+---@param distance number from the thread pointer
+---@return pmclua.core.Variable?
+function M.thread_variable(its, distance)
+  local raw = ffi.new "struct pmclua_variable"
+  return variable_of(raw, C.pmclua_symbols_thread_variable(symbols.handle_of(its), distance, raw))
+end
+
+--- Where samples of an event stand on this CPU: how many were taken in a chain of loads, and how many of them directly
+--- behind the load. nil, errno name and number where that cannot be found out.
+---@param attr table
+---@param period number
+---@param milliseconds integer
+---@return { samples: number, behind: number }?
+---@return string? code
+---@return integer? errnum
+function M.skid(attr, period, milliseconds)
+  local raw, skid = ffi.new "struct pmclua_attr", ffi.new "struct pmclua_skid"
+  local text = core.private_fill_attr(raw, attr)
+  local result = C.pmclua_skid_test(raw, period, milliseconds, skid)
+  if result < 0 then return nil, core.errno_name(-result), -result, text end
+  return { samples = exact(skid.samples), behind = exact(skid.behind) }
+end
+
+return M

@@ -1,0 +1,196 @@
+--- data.lua: the counts of a profile by what was accessed: variables, stacks, memory that was mapped.
+--
+-- Invariant: lines and rest add up to the total, as those by code do. What cannot be told is a line of the rest, never
+-- spread. Time at data is no miss: an access that hits takes time as well.
+
+local accesses = require "pmclua.core.data"
+local core = require "pmclua.core"
+local identity = require "pmclua.profile.identity"
+local lists = require "pmclua.base.lists"
+local number = require "pmclua.base.number"
+
+local M = {}
+
+M.LINE = 64                     -- bytes of a cache line
+
+---@class pmclua.DataAt what was sampled at one place of an object from one function
+---@field address? number offset in the object: of memory without a variable, of its cache line; nil: it is not certain
+---@field is_fed? true the instruction computed with what was loaded from there; else it accessed it
+---@field is_write? true
+---@field fn string the function of the instruction
+---@field count number
+---@field samples integer
+
+---@class pmclua.DataProfile
+---@field lines table[] as those of a profile: `fn` is the name of the object, `at` a list of pmclua.DataAt
+---@field rest table<string, number>
+
+local MEMORY = { ["[heap]"] = "[heap]", ["//anon"] = "[memory]" }
+
+-- ---- objects -------------------------------------------------------------------------------------------
+
+local function base_name(path) return path:match "[^/]+$" or path end
+
+local function variable_object(file, variable)
+  return { fn = variable.name, file = file.path, build_id = file.build_id, kind = "variable",
+    which = variable.address, origin = variable.offset, bytes = variable.bytes }
+end
+
+-- What a file has at a place that no variable is known to cover.
+local function file_object(file, symbols, offset)
+  local is_code = symbols and symbols:code(offset) ~= nil
+  local form = is_code and "code of %s" or symbols and "data of %s without a name" or "file %s"
+  return { fn = form:format(base_name(file.path)), file = file.path, build_id = file.build_id,
+    kind = "mapping" }
+end
+
+local function stack_object(access)
+  local whose = access.tid == access.pid and "the first thread" or "other threads"
+  return { fn = "stack of " .. whose, file = "[stack]", kind = "stack" }
+end
+
+-- Memory that was mapped at once, by its size.
+local function memory_object(file, access)
+  local kind = MEMORY[file.path] or "[memory]"
+  local name = kind == "[heap]" and "heap" or ("memory of %s"):format(number.bytes(tonumber(access.bytes)))
+  return { fn = name, file = kind, kind = kind == "[heap]" and "heap" or "mapping" }
+end
+
+local UNKNOWN = { fn = "unknown memory", file = "[unknown]", kind = "mapping" }
+
+-- The variable that a byte of a file belongs to. Files of data have no symbols, and nothing is said of that.
+local function variable_at(self, file, offset)
+  if self.is_elf[file] == nil then
+    self.is_elf[file] = file.build_id ~= nil or core.read_beginning(file.path, 4) == "\127ELF"
+  end
+  local symbols = self.is_elf[file] and self.attribution:symbols(file)
+  return symbols and accesses.variable(symbols, offset), symbols
+end
+
+local function thread_object(self, access)
+  local code = self.found.files[access.code]
+  local symbols = self.attribution:symbols(code)
+  local is_program = symbols and code.path == self.found.program
+  local variable = is_program and access.has_place
+    and accesses.thread_variable(symbols, tonumber(access.address))
+  if variable then return variable_object(code, variable) end
+  return { fn = "variables of threads", file = "[thread]", kind = "variable" }
+end
+
+local function found_object(self, access)
+  if access.is_of_thread then return thread_object(self, access) end
+  if access.is_stack then return stack_object(access) end
+  local file = access.file and self.found.files[access.file]
+  if not file then return UNKNOWN end
+  if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then return memory_object(file, access) end
+  local variable, symbols = variable_at(self, file, access.offset)
+  return variable and variable_object(file, variable) or file_object(file, symbols, access.offset)
+end
+
+-- ---- lines ---------------------------------------------------------------------------------------------
+
+-- Where in its object an access is: exact in variables, else by cache line. nil: it is not certain.
+local function place_in(object, access)
+  if not access.has_place or object.kind == "stack" or object == UNKNOWN then return nil end
+  if object.origin then return object.origin end
+  if access.start == 0 then return nil end
+  local offset = tonumber(access.address - access.start)
+  return offset - offset % M.LINE
+end
+
+local function line_of(lines, object)
+  local key = identity.key(object.file, object.build_id, object)
+  local line = lines[key]
+  if not line then
+    line = { file = object.file, build_id = object.build_id, fn = object.fn, which = object.which,
+      kind = object.kind, bytes = object.bytes, count = 0, samples = 0, at = {}, by_key = {} }
+    lines[key], lines[#lines + 1] = line, line
+  end
+  return line
+end
+
+local function add(self, access)
+  local object = found_object(self, access)
+  local line, offset = line_of(self.lines, object), place_in(object, access)
+  local code = self.found.files[access.code]
+  local fn = code and self.attribution:place(code, access.code_offset).fn or "?"
+  local is_fed = access.kind == "computing with" or nil
+  local is_write = access.is_write or nil
+  local key = ("%s\0%s\0%s\0%s"):format(offset or "", tostring(is_fed), tostring(is_write), fn)
+  local at = line.by_key[key]
+  if not at then
+    at = { address = offset, is_fed = is_fed, is_write = is_write, fn = fn, count = 0, samples = 0 }
+    line.by_key[key], line.at[#line.at + 1] = at, at
+  end
+  for _, part in ipairs { line, at } do
+    part.samples, part.count = part.samples + 1, part.count + self.found.period
+  end
+end
+
+local function by_place(a, b)
+  if (a.address or -1) ~= (b.address or -1) then return (a.address or -1) < (b.address or -1) end
+  if a.fn ~= b.fn then return a.fn < b.fn end
+  return tostring(a.is_fed) .. tostring(a.is_write) < tostring(b.is_fed) .. tostring(b.is_write)
+end
+
+local function by_cost(a, b)
+  if a.count ~= b.count then return a.count > b.count end
+  return identity.key(a.file, a.build_id, a) < identity.key(b.file, b.build_id, b)
+end
+
+local function finished(lines)
+  for _, line in ipairs(lines) do
+    line.by_key = nil
+    table.sort(line.at, by_place)
+  end
+  table.sort(lines, by_cost)
+  return lists.map(lines, function(line) return line end)
+end
+
+-- ---- the whole -----------------------------------------------------------------------------------------
+
+--- Reasons that are told even where nothing had them.
+M.ALWAYS = { "computing", "no_operand", "ambiguous", "address_lost" }
+
+local HAS_OBJECT = { access = true, ["computing with"] = true }
+
+-- Samples in Linux, which accessed something of its own.
+local function in_linux(found)
+  local samples = 0
+  for file, _, count in found:each() do
+    if found.files[file].path == "[linux]" then samples = samples + count end
+  end
+  return samples
+end
+
+--- The counts of a profile by what was accessed.
+---@param found pmclua.core.Samples with samples by themselves
+---@param attribution pmclua.Attribution
+---@param rest table<string, number> of the profile
+---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
+function M.of(found, attribution, rest)
+  local self = { found = found, attribution = attribution, lines = {}, is_elf = {} }
+  rest = lists.copy(rest)
+  local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
+  for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end
+  local linux, seen = in_linux(found), 0
+  if found.records > 0 then
+    local function symbols_of(index) return attribution:symbols(found.files[index]) end
+    local each, code = accesses.each(found, symbols_of)
+    if not each then
+      attribution:say("what was accessed is not known: %s",
+        code == "ELIBACC" and "Capstone is not installed (Debian: libcapstone4)" or code)
+      return nil
+    end
+    for access in each do
+      seen = seen + 1
+      if HAS_OBJECT[access.kind] then add(self, access) else lose(access.kind, 1) end
+    end
+  end
+  lose("not_kept", found.records_lost)
+  -- Of events that tell addresses, samples in Linux are among those that are kept.
+  lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))
+  return { lines = finished(self.lines), rest = rest }
+end
+
+return M
