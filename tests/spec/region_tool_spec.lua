@@ -41,6 +41,15 @@ describe("a process that runs already", function()
     assert.truthy(result:report { width = 200 }:find "followed for [%d.]+ %% of")
   end)
 
+  it("is stored with its program, and shown again alike", function()
+    local path = support.folder() .. "/r.jsonl"
+    local result = pmc.regions(pmc.pid(start("serves", 2)), { regions = { "touch" }, events = { FAULTS },
+      calibrate = false, duration = "0.3s", store = path })
+    local read = pmc.load(path)
+    assert.equal(result:report { width = 100 }, read:report { width = 100 })
+    assert.equal(program "pages.c", read.header.how.workloads[1].program)
+  end)
+
   it("is followed until Ctrl-C, and what was counted is reported", function()
     -- In the background timeout would send the signal twice, to the command and to its group.
     local limited = ("exec timeout --foreground -s INT --preserve-status %d"):format(3 * support.slower)

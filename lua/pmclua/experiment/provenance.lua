@@ -132,6 +132,11 @@ describe["function"] = function(workload)
   return { defined = is_file and ("%s:%d"):format(about.source:sub(2), about.linedefined) or nil }
 end
 
+function describe.process(workload)
+  local program = workload.image.program
+  return { program = program, program_hash = identity_of(program) }
+end
+
 -- ---- the whole ---------------------------------------------------------------------------------------------
 
 local function script_of()

@@ -81,6 +81,10 @@ function RegionProcess:problem()
   if not ok then return why end
 end
 
+--- What it is, in a text that is equal for equal ones.
+---@return string
+function RegionProcess:identity() return ("process %d of %s"):format(self.pid, self.image.program) end
+
 --- Adds it to a definition.
 function RegionProcess:define(message)
   message:number("pid", self.pid)
