@@ -18,7 +18,7 @@ local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "output", short = "o", value = "FILE", help = "file to write" },
-  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes the files" },
+  { "by", choices = { "file", "rank", "host", "none" }, value = "WHAT", help = "what tells files apart" },
   { "files", argument = true, many = true, help = "stored results" },
   experiment = false,
 }

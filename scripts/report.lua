@@ -42,7 +42,7 @@ local opt = pmc.options {
   { "primary", value = "NAME", help = "the event or metric that decides" },
   { "fit", value = "FACTOR", help = "how quantities grow over a numeric factor" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
-  { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
+  { "by", choices = { "file", "rank", "host", "none" }, value = "WHAT", help = "what tells files apart" },
   { "how", false, help = "show how it was made: sources, compiler, programs, arguments" },
   { "list", false, help = "list the stored results, newest first" },
   { "prune", false, help = "delete old stored results" },

@@ -4,7 +4,8 @@ local pmc = require "pmclua"
 local rank = require "pmclua.host.rank"
 local support = require "tests.support"
 
-local NONE = { OMPI_COMM_WORLD_RANK = false, PMI_RANK = false, PMIX_RANK = false, SLURM_PROCID = false }
+local NONE = { OMPI_COMM_WORLD_RANK = false, PMI_RANK = false, PMIX_RANK = false, SLURM_PROCID = false,
+  SLURM_STEP_ID = false }
 
 local function as(variables, fn)
   local all = {}
@@ -17,11 +18,19 @@ local function hostname() return require("pmclua.host.machine").line "/proc/sys/
 
 describe("a rank", function()
   it("is what mpirun, MPICH's and Slurm's launchers say", function()
-    for _, name in ipairs { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID" } do
-      as({ [name] = "3" }, function() assert.equal(3, rank.number()) end)
+    for _, name in ipairs { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" } do
+      as({ [name] = "3" }, function() assert.equal(3, (rank.number())) end)
     end
+    as({ SLURM_PROCID = "3", SLURM_STEP_ID = "0", SLURM_STEP_NUM_TASKS = "8" }, function()
+      assert.same({ 3, 8 }, { rank.number() })
+    end)
     as({}, function() assert.is_nil(rank.number()) end)
     as({ PMI_RANK = "x" }, function() assert.is_nil(rank.number()) end)
+  end)
+
+  it("is none in a batch script, for which Slurm sets SLURM_PROCID, too", function()
+    as({ SLURM_PROCID = "0" }, function() assert.is_nil(rank.number()) end)
+    as({ SLURM_PROCID = "0", SLURM_STEP_ID = "4294967291" }, function() assert.is_nil(rank.number()) end)
   end)
 
   it("stands with its host in names of files", function()
@@ -36,7 +45,7 @@ describe("a rank", function()
 
   it("stands in the header and in the report of what it stored", function()
     local path = support.folder() .. "/out.jsonl"
-    as({ SLURM_PROCID = "5" }, function()
+    as({ SLURM_PROCID = "5", SLURM_STEP_ID = "0" }, function()
       local r = pmc.measure("true", { events = "page-faults", repetitions = 6, store = path, quiet = true })
       assert.matches("%-rank5%.jsonl$", r.path)
       assert.equal(5, pmc.load(r.path).header.rank)

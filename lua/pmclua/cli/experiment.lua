@@ -61,7 +61,7 @@ local function exit_status(experiment, result, gating, quiet)
     if result.cut_off and not quiet then
       output.note("interrupted: killed the repetition that was running (%s)", result.cut_off)
     end
-    if result.path and not quiet then
+    if result.path and not result.header.shard and not quiet then
       output.note("run it again with --resume %s to complete it", result.path)
     end
     return 128 + result.signal
@@ -84,17 +84,31 @@ function M.override(experiment, args, script)
   return experiment, overrides
 end
 
+local function run_options(overrides, gating)
+  local store = overrides.store
+  if overrides.no_store then store = false end
+  return { store = store, resume = overrides.resume, quiet = overrides.quiet,
+    any_host = overrides.any_host, any_cpu = overrides.any_cpu,
+    gate_with = gating and gating.options }
+end
+
 --- Runs an experiment, stored as its command line says.
 ---@param experiment pmclua.Experiment
 ---@param overrides pmclua.Overrides
 ---@param gating? pmclua.Gating
 ---@return pmclua.Result
 function M.run(experiment, overrides, gating)
-  local store = overrides.store
-  if overrides.no_store then store = false end
-  return experiment:run { store = store, resume = overrides.resume, quiet = overrides.quiet,
-    any_host = overrides.any_host, any_cpu = overrides.any_cpu,
-    gate_with = gating and gating.options }
+  return experiment:run(run_options(overrides, gating))
+end
+
+local function report(result, overrides)
+  local to_terminal = not overrides.output or overrides.output == "-"
+  local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
+  -- With --store - records go to standard output, and a report only to a file.
+  local is_streamed = overrides.store == "-" and not overrides.no_store
+  if not is_streamed or overrides.output then
+    output.write(function(put) result:write(put, options) end, overrides.output)
+  end
 end
 
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
@@ -109,15 +123,13 @@ function M.main(experiment, args, script)
     return STATUS.done
   end
   local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)
-  local result = M.run(experiment, overrides, gating)
-  local to_terminal = not overrides.output or overrides.output == "-"
-  local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil }
-  -- With --store - records go to standard output, and a report only to a file.
-  local is_streamed = overrides.store == "-" and not overrides.no_store
-  if not is_streamed or overrides.output then
-    output.write(function(put) result:write(put, options) end, overrides.output)
+  local function conclude(run)
+    local result = run(run_options(overrides, gating))
+    if not overrides.job or overrides.output then report(result, overrides) end
+    return exit_status(experiment, result, gating, overrides.quiet)
   end
-  return exit_status(experiment, result, gating, overrides.quiet)
+  if overrides.job then return require("pmclua.cli.job").main(experiment, overrides, script, conclude) end
+  return conclude(function(options) return experiment:run(options) end)
 end
 
 return M

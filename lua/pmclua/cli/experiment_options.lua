@@ -30,6 +30,11 @@ M.list = {
   { "store", value = "FILE", help = "where repetitions are stored; - is standard output" },
   { "resume", value = "FILE", help = "run what is missing from this stored result" },
   { "no-store", false, help = "store nothing" },
+  { "job", value = "DIR", help = "run one shard of it into this folder, or what it still lacks" },
+  { "shard", value = "I/N", help = "with --job: which of how many (as Slurm or the launcher says)" },
+  { "shard-by", choices = { "cells", "blocks" }, value = "WHAT",
+    help = "with --job: what shards divide (cells)" },
+  { "together", false, help = "with --job: each rank runs all of it, and blocks begin at a barrier" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
   { "gate", many = true, value = "FILE", help = "check the experiment's limits against stored results" },
   { "against", value = "CELL", help = "check the limits against this cell of the same run" },
@@ -81,6 +86,11 @@ end
 local function overrides(given)
   if given.store == "-" and given.output == "-" then
     error(usage_error "--store - and --output -: only one of them can write to standard output", 0)
+  end
+  for _, name in ipairs { "shard", "shard_by", "together" } do
+    if given[name] and not given.job then
+      error(usage_error(("--%s goes with --job DIR"):format((name:gsub("_", "-")))), 0)
+    end
   end
   if not given.plan then require("pmclua.host.output").check(given.output) end
   local out = lists.copy(given)

@@ -47,6 +47,7 @@ function M.cells(declaration)
       end
     end
   end)
+  if declaration.share then cells = require("pmclua.job.share").cells(declaration, cells) end
   control.add(declaration, cells)
   return cells
 end
@@ -257,7 +258,7 @@ function M.header(declaration, plan)
     regions = regions and { kind = regions.kind, entries = regions.entries ~= nil or nil },
     simulation = simulation_facts(declaration, plan),
     system_calls = declaration.system_calls and (plan.untraced or true) or nil,
-    rank = require("pmclua.host.rank").number(), notes = declaration.notes,
+    rank = (require("pmclua.host.rank").number()), notes = declaration.notes, shard = declaration.share,
   }, declaration, plan)
 end
 

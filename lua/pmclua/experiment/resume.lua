@@ -52,6 +52,7 @@ local ELSEWHERE = "one cell would be of two machines; --any-%s does it all the s
 local function check_host(path, stored, here, options)
   local name, is_cpu = hosts.other_machine(stored, here)
   if not name or options.any_cpu or options.any_host and not is_cpu then return end
+  if options.any_name and name == "hostname" then return end
   refuse(path, ("it was measured elsewhere: %s was '%s' and is now '%s'"):format(name, tostring(stored[name]),
     tostring(here[name])), ELSEWHERE:format(is_cpu and "cpu" or "host"))
 end
@@ -87,8 +88,8 @@ end
 ---@param path string
 ---@param stored pmclua.store.Stored
 ---@param header table of this run
----@param options { any_host: boolean?, any_cpu: boolean? } any_host: another host, microcode or OS kernel will do;
----  any_cpu: another CPU, too
+---@param options { any_host: boolean?, any_cpu: boolean?, any_name: boolean? } any_host: another host, microcode or OS
+---  kernel will do; any_cpu: another CPU, too; any_name: another host of the same kind
 ---@return string?
 function M.check(path, stored, header, options)
   local changed = require("pmclua.experiment.provenance").difference(stored.header.how, header.how)

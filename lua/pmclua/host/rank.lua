@@ -1,23 +1,57 @@
---- rank.lua: the rank of this process in a parallel job, from the environment that mpirun and srun set.
+--- rank.lua: which part of a parallel job this process is, from the environment that launchers and batch systems set.
 --
--- Each rank stores its own result, with host and rank in the file name and the header. pmclua starts no ranks
+-- Each rank stores a result of its own, with host and rank in the file name and the header. pmclua starts no ranks
 -- itself.
 
 local core = require "pmclua.core"
 
 local M = {}
 
--- Open MPI, MPICH and Intel MPI, other users of PMIx, Slurm. Slurm's is there under sbatch without srun, too.
-local VARIABLES = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID" }
+-- Open MPI, MPICH and Intel MPI, other users of PMIx, Slurm: the rank, and how many there are.
+local VARIABLES = { { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" }, { "PMI_RANK", "PMI_SIZE" },
+  { "PMIX_RANK", "SLURM_STEP_NUM_TASKS" } }
+local SLURM = { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" }
 
---- This process's rank; nil where it is none of a job.
----@return integer?
+local SPECIAL_STEP = 2 ^ 32 - 16    -- from here on: batch scripts, shells of salloc and the like, which are no ranks
+
+local function number(name)
+  local value = os.getenv(name)
+  return value and value:match "^%d+$" and tonumber(value) or nil
+end
+
+-- Slurm sets SLURM_PROCID in a batch script, too.
+local function is_in_step()
+  local step = number "SLURM_STEP_ID"
+  return step ~= nil and step < SPECIAL_STEP
+end
+
+--- This process's rank and the number of ranks; nil where it is none of a parallel launch.
+---@return integer? rank from 0
+---@return integer? size nil: the launcher does not say
 function M.number()
-  for _, name in ipairs(VARIABLES) do
-    local value = os.getenv(name)
-    local rank = value and value:match "^%d+$" and tonumber(value)
-    if rank then return rank end
+  for _, names in ipairs(VARIABLES) do
+    local rank = number(names[1])
+    if rank then return rank, number(names[2]) end
   end
+  if is_in_step() then return number(SLURM[1]), number(SLURM[2]) or number "SLURM_NTASKS" end
+end
+
+---@class pmclua.ArrayTask
+---@field id integer of this task
+---@field first integer the lowest of the array
+---@field step integer between two of them
+---@field count integer of tasks
+---@field is_regular boolean first, step and count give all ids
+
+--- The place of this process in a Slurm job array; nil where it is in none.
+---@return pmclua.ArrayTask?
+function M.array()
+  local id = number "SLURM_ARRAY_TASK_ID"
+  if not id then return nil end
+  local first, last = number "SLURM_ARRAY_TASK_MIN" or id, number "SLURM_ARRAY_TASK_MAX" or id
+  local step, count = math.max(1, number "SLURM_ARRAY_TASK_STEP" or 1), number "SLURM_ARRAY_TASK_COUNT" or 1
+  return { id = id, first = first, step = step, count = count,
+    is_regular = first + (count - 1) * step == last and (id - first) % step == 0 }
 end
 
 local function host()
@@ -43,10 +77,10 @@ function M.path(path)
 end
 
 --- Options of a run, with files of this rank's own.
----@param options table store and resume may be paths
+---@param options table store and resume may be paths; is_own: they are this process's already
 ---@return table
 function M.options(options)
-  if not M.number() then return options end
+  if options.is_own or not M.number() then return options end
   local own = require("pmclua.base.lists").copy(options)
   if own.store == "-" then
     require("pmclua.base.problem").misuse("store: ranks cannot share standard output; name a file", 2)

@@ -218,6 +218,18 @@ local function own_notes(header)
   return #parts > 0 and "noted: " .. table.concat(parts, ", ") or nil
 end
 
+-- The hosts of a result that has several, those of one CPU together.
+local function on_hosts(result)
+  local hosts = require "pmclua.result.hosts"
+  local kinds = lists.groups(hosts.of(result) or {}, function(host) return host.cpu or "?" end)
+  if #kinds == 0 then return nil end
+  return ("measured on %s: counts of different machines differ by themselves"):format(
+    text.list(lists.map(kinds, function(kind)
+      local names = lists.map({ unpack(kind) }, function(host) return host.hostname or "?" end)
+      return ("%s (%s)"):format(text.safe(hosts.folded(names)), text.safe(kind.key))
+    end)))
+end
+
 local function ending(result, list)
   add(list, stopping(result))
   local header = result.header
@@ -226,12 +238,9 @@ local function ending(result, list)
   if header.rank then
     add(list, ("rank %d, on %s"):format(header.rank, text.safe(header.host and header.host.hostname or "?")))
   end
-  local hosts = require("pmclua.result.hosts").of(result)
-  if hosts then
-    local names = lists.map(hosts, function(host)
-      return ("%s (%s)"):format(text.safe(host.hostname or "?"), text.safe(host.cpu or "?"))
-    end)
-    add(list, ("measured on %s: counts of different machines differ by themselves"):format(text.list(names)))
+  add(list, on_hosts(result))
+  for _, difference in ipairs(require("pmclua.result.origins").differences(header)) do
+    add(list, "! the files differ in " .. difference)
   end
   for _, remark in ipairs(result.remarks or {}) do add(list, text.safe(remark)) end
   local status = ending_of(result)

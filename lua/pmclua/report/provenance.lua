@@ -38,6 +38,11 @@ end
 ---@return string[][]
 function M.rows(header)
   local rows, how = {}, header.how
+  for _, source in ipairs(header.sources or {}) do
+    add(rows, "file", source.path)
+    add(rows, "host", source.hostname)
+    lists.append(rows, M.rows { how = source.how, pmclua = source.pmclua })
+  end
   if not how then return rows end
   add(rows, "pmclua", header.pmclua)
   if how.script then
@@ -57,17 +62,21 @@ end
 ---@param header table
 ---@return { title: string, text: string }[]
 function M.texts(header)
-  local list, seen, how = {}, {}, header.how or {}
+  local list, seen = {}, {}
   local function put(title, content)
     if content and not seen[content] then
       seen[content] = true
       list[#list + 1] = { title = title, text = content }
     end
   end
-  if how.script then put(how.script.path or "script", how.script.text) end
-  for _, workload in ipairs(how.workloads or {}) do
-    put(workload.source or "source of " .. tostring(workload.workload), workload.source_text)
+  local function put_all(how)
+    if how.script then put(how.script.path or "script", how.script.text) end
+    for _, workload in ipairs(how.workloads or {}) do
+      put(workload.source or "source of " .. tostring(workload.workload), workload.source_text)
+    end
   end
+  put_all(header.how or {})
+  for _, source in ipairs(header.sources or {}) do put_all(source.how or {}) end
   return list
 end
 

@@ -30,8 +30,10 @@ end
 ---@param b pmclua.Cell
 ---@return boolean
 function M.share_blocks(a, b)
-  local factor = a.result.header.unpaired
-  return not factor or a.levels[factor] == b.levels[factor]
+  local header = a.result.header
+  local factor = header.unpaired
+  if factor then return a.levels[factor] == b.levels[factor] end
+  return header.cells[a.number].run == header.cells[b.number].run
 end
 
 -- A level as text; doubles with all their digits, and -0 as the 0 that it equals.

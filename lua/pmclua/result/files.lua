@@ -41,6 +41,24 @@ local function merged_headers(headers, paths, by)
   return header, maps
 end
 
+-- The files of a job's shards, and what is not complete of them, as problems.
+local function shards_of(folder)
+  local job, paths, lacking = require("pmclua.job.folder").open(folder), {}, {}
+  for _, shard in ipairs(job:states()) do
+    local is_begun = shard.state == "complete" or (shard.repetitions or 0) > 0
+    if is_begun and require("pmclua.core").stat(shard.path) then paths[#paths + 1] = shard.path end
+    if shard.state ~= "complete" then
+      lacking[shard.state] = lacking[shard.state] or {}
+      table.insert(lacking[shard.state], shard.task)
+    end
+  end
+  return paths, lists.map(lists.keys(lacking), function(state)
+    local tasks = require("pmclua.job.folder").ranges(lacking[state])
+    return ("%s shards: %s (%d of %d; see `pmclua status %s`)"):format(state, tasks, #lacking[state],
+      job.shards, text.safe(folder))
+  end), job
+end
+
 -- Remarks of several files; those that not all files have, with the file's name.
 local function joined_remarks(files, paths)
   local all = {}
@@ -53,7 +71,8 @@ local function joined_remarks(files, paths)
   end))
 end
 
--- Hands the records of all files to `take`, renumbered. Returns how they ended, what they lack, and their remarks.
+-- Hands the records of all files to `take`, renumbered. Returns how they ended, what they lack, and their
+-- remarks.
 local function read_all(files, paths, header, maps, take)
   local status, problems = "complete", {}
   for i, file in ipairs(files) do
@@ -76,6 +95,20 @@ local function load_several(paths, by)
   return result
 end
 
+-- A job's shards as one sweep; where each ran all of it, one file for each rank.
+local function load_job(folder, by)
+  local paths, lacks, job = shards_of(folder)
+  if #paths == 0 then
+    error(explain.problem { code = "ENODATA", operation = "load",
+      message = ("%s: no shard has stored anything yet"):format(text.safe(folder)) }, 0)
+  end
+  local result = load_several(paths, by or job.by == "ranks" and "rank" or "none")
+  -- Of a shard that runs or failed, the folder says more than its file.
+  local own = lists.where(result.problems, function(problem) return not problem:find "it has no end line" end)
+  result.problems = lists.joined { own, lacks }
+  return result
+end
+
 local function check_paths(paths, what)
   local seen = {}
   for _, path in ipairs(paths) do
@@ -94,13 +127,17 @@ end
 --- The result of stored files. Several are one result with a further factor: rank where each file has a
 --- rank of its own (mpirun, srun), else file: their names, the first of them the baseline. Without a path
 --- the result that was stored last.
----@param path? string|{ by: "file"|"rank"|"host"|nil } a path, or a list of paths; by: what tells files apart
+---@param path? string|{ by: "file"|"rank"|"host"|"none"|nil } a path, a job's folder, or a list of paths;
+---  by: what tells
+---  files apart
 ---@param ... string more paths
 ---@return pmclua.Result result raises an error object where a file cannot be read
 function M.load(path, ...)
   local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
   if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end
-  return #paths == 1 and load_one(paths[1]) or load_several(paths, paths.by)
+  if #paths > 1 then return load_several(paths, paths.by) end
+  if require("pmclua.job.folder").is(paths[1]) then return load_job(paths[1], paths.by) end
+  return load_one(paths[1])
 end
 
 --- Stored results as one stored result.

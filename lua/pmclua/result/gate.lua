@@ -288,7 +288,8 @@ local DIFFERS = "simulated counts of this baseline can differ by more than the p
 local function check_hosts(result, baselines, limits, options)
   local remarks, are_simulated = {}, M.are_simulated(result, limits)
   for _, baseline in ipairs(baselines) do
-    if not are_simulated then M.check_host(result.header.host or {}, baseline, options) end
+    local here = result.header.hosts or { result.header.host or {} }
+    for _, host in ipairs(not are_simulated and here or {}) do M.check_host(host, baseline, options) end
     local differences = hosts.simulated_differences(result.header, baseline.header)
     if #differences > 0 then remarks[#remarks + 1] = DIFFERS:format(text.list(differences)) end
   end

@@ -1,7 +1,9 @@
 --- hosts.lua: whether two runs were on the same kind of host; which hosts a result was made on.
 --
--- Invariant: the kind of a host is what counts depend on, its CPU, microcode and OS kernel, and never its name: each
--- runner of a build service has a name of its own, and one name may be another machine's next year. A run that goes on
+-- Invariant: the kind of a host is what counts depend on, its CPU, microcode and OS kernel, and never its
+-- name: each
+-- runner of a build service has a name of its own, and one name may be another machine's next year. A run
+-- that goes on
 -- elsewhere is another machine's by its name, too: no cell is of two machines unsaid.
 
 local lists = require "pmclua.base.lists"
@@ -54,8 +56,11 @@ function M.other_machine(one, other)
   return first_difference({ "hostname" }, one, other), false
 end
 
--- A name can be that of another machine now.
-local function key_of(host) return ("%s, %s"):format(host.hostname or "unknown", host.cpu or "") end
+-- A name can be that of another machine now, or of one that has another Linux since.
+local function key_of(host)
+  local facts = { host.hostname or "unknown", host.cpu or "", host.microcode or "", host.os_kernel or "" }
+  return table.concat(facts, "\0")
+end
 
 --- Hosts, each once, where they are several.
 ---@param all table[] facts
@@ -84,12 +89,44 @@ function M.of(result)
   return #all > 1 and all or nil
 end
 
--- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it changes.
+-- Numbers of names that differ by a number alone, as "[01-64,70]"; numbers of equal length go together.
+local function folded_numbers(digits)
+  table.sort(digits)
+  local parts, i = {}, 1
+  while digits[i] do
+    local last = i
+    while digits[last + 1] and tonumber(digits[last + 1]) == tonumber(digits[last]) + 1 do last = last + 1 end
+    parts[#parts + 1] = last == i and digits[i] or ("%s-%s"):format(digits[i], digits[last])
+    i = last + 1
+  end
+  return #digits == 1 and digits[1] or ("[%s]"):format(table.concat(parts, ","))
+end
+
+--- Names of hosts, each once, as batch systems write them: "n[01-64,70]", "login".
+---@param names string[]
+---@return string
+function M.folded(names)
+  local shapes = lists.groups(lists.unique(names), function(name)
+    local stem, digits, rest = name:match "^(.-)(%d+)(%D*)$"
+    return stem and ("%s\0%d\0%s"):format(stem, #digits, rest) or name
+  end)
+  return table.concat(lists.map(shapes, function(shape)
+    local stem, _, rest = shape.key:match "^(.*)%z(%d+)%z(.*)$"
+    if not stem then return shape.key end
+    return stem .. folded_numbers(lists.map({ unpack(shape) }, function(name)
+      return name:sub(#stem + 1, #name - #rest)
+    end)) .. rest
+  end), ", ")
+end
+
+-- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it
+-- changes.
 local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C library" },
   { "loader_cache_hash", "the loader's list of libraries (/etc/ld.so.cache)" },
   { "cpu_class", "the class of CPU that Valgrind shows" }, { "uid", "the user" } }
 
---- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here, 3.24.0 there".
+--- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here,
+--- 3.24.0 there".
 ---@param one table header
 ---@param other table header
 ---@return string[]

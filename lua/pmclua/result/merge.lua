@@ -1,4 +1,6 @@
---- merge.lua: several stored results as one, told apart by a factor: file, rank or host.
+--- merge.lua: several stored results as one, told apart by a factor: file, rank or host; or by nothing, where
+--- their cells
+-- are one sweep.
 --
 -- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
 -- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
@@ -9,6 +11,7 @@ local comparable = require "pmclua.result.comparable"
 local clusters = require "pmclua.result.clusters"
 local cell_key = require "pmclua.result.cell_key"
 local lists = require "pmclua.base.lists"
+local origins = require "pmclua.result.origins"
 local several = require("pmclua.result.hosts").several
 
 local M = {}
@@ -61,9 +64,11 @@ local function free_name(headers, name)
   return free
 end
 
--- By rank where each file has one of its own, unless something else was asked for.
+-- By rank where each file has one of its own, unless something else was asked for. No factor: nothing tells
+-- them apart.
 local function grouping(headers, paths, by)
   local levels = by == "file" and short_names(paths) or by == "host" and hosts(headers) or ranks(headers)
+  if by == "none" then return nil, {} end
   if by == "rank" and not levels then error("the files do not each have a different rank", 0) end
   local name = by or levels and "rank" or "file"
   return free_name(headers, name), levels or short_names(paths)
@@ -183,12 +188,14 @@ function Merging:add_meaning(header, name)
   if header.level then mine.level = math.max(mine.level or 0, header.level) end
 end
 
--- Returns where each cell of a file now is.
-function Merging:add_cells(header, factor, level, name)
-  local cells, indices = self.header.cells, {}
+-- Returns where each cell of a file now is, and whether files before it have some of them. Without a factor a
+-- cell says
+-- in which file's blocks it ran.
+function Merging:add_cells(header, factor, level, name, number)
+  local cells, indices, are_shared = self.header.cells, {}, false
   for i, cell in ipairs(header.cells) do
     local levels = lists.copy(cell.levels)
-    levels[factor] = level
+    if factor then levels[factor] = level end
     local key = cell_key.of(cell.workload, levels)
     local at = self.cell_at[key]
     local given = cell.given or comparable.given(header, cell.workload, cell.levels)
@@ -196,15 +203,28 @@ function Merging:add_cells(header, factor, level, name)
       at = #cells + 1
       cells[at] = { workload = cell.workload, levels = levels,
         iterations = cell.iterations or header.iterations or false,
-        given = given }
+        given = given, run = not factor and number or nil }
       self.cell_at[key] = at
-    elseif given and cells[at].given then
-      local function words(list) return table.concat(list, "; ") end
-      must_agree("what " .. cell.workload .. " was given", words(cells[at].given), words(given), name)
+    else
+      are_shared = true
+      if given and cells[at].given then
+        local function words(list) return table.concat(list, "; ") end
+        must_agree("what " .. cell.workload .. " was given", words(cells[at].given), words(given), name)
+      end
     end
     indices[i] = at
   end
-  return indices
+  return indices, are_shared
+end
+
+-- What files that share cells count up together. A file without such cells begins anew.
+function Merging:taken_of(indices, are_shared)
+  local taken = { most = 0, processes = 0 }
+  if are_shared then
+    for _, cell in ipairs(indices) do taken = self.taken[cell] or taken end
+  end
+  for _, cell in ipairs(indices) do self.taken[cell] = taken end
+  return taken
 end
 
 local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
@@ -214,44 +234,50 @@ local function new_merging(first)
   local header = { events = {}, pass_events = {}, workloads = {}, cells = {}, anchors = {} }
   for _, name in ipairs(KEPT) do header[name] = first[name] end
   return setmetatable({ header = header, first = first, event_at = {}, pass_at = {}, workload_at = {},
-    cell_at = {}, targets = { [first.target or ""] = true } }, Merging)
+    cell_at = {}, taken = {}, targets = { [first.target or ""] = true } }, Merging)
 end
 
 ---@class pmclua.MergeMap how the records of one file are renumbered
 ---@field cells integer[]
 ---@field passes integer[]
 ---@field events integer[]
----@field taken { most: integer, files: integer } the highest repetition number so far of the files that share its
----  cells, and how many these are
+---@field taken { most: integer, processes: integer } the highest numbers of a repetition and of a process
+---  so far, of the
+---  files that share its cells
 ---@field host string? its host, for records that do not name it
+---@field sources table<integer, integer> which of the merged header's its own are; 0: of records that name
+---  none
 
 --- One header of several, and how to renumber the records of each.
 ---@param headers table[]
 ---@param paths string[]
----@param by? "file"|"rank"|"host" what tells them apart; nil: ranks where they have them, else files
+---@param by? "file"|"rank"|"host"|"none" what tells them apart; nil: ranks where they have them, else files
 ---@return table header
 ---@return pmclua.MergeMap[] maps
 function M.headers(headers, paths, by)
   local merging, maps, names = new_merging(headers[1]), {}, short_names(paths)
   local factor, levels = grouping(headers, paths, by)
-  local taken = {}
+  local sources = {}
   for k, header in ipairs(headers) do
-    local level = levels[k]
-    local indices = merging:add_events(header, names[k], taken[level] ~= nil)
-    taken[level] = taken[level] or { most = 0, files = 0 }
-    taken[level].files = taken[level].files + 1
-    maps[k] = { events = indices, passes = merging:add_passes(header, indices), taken = taken[level],
-      host = (header.host or {}).hostname, cells = merging:add_cells(header, factor, level, names[k]) }
-    merging:add_workloads(header, names[k])
-    merging:add_meaning(header, names[k])
+    local level, name = levels[k], names[k]
+    local cells, are_shared = merging:add_cells(header, factor, level, name, k)
+    local indices = merging:add_events(header, name, are_shared)
+    maps[k] = { events = indices, passes = merging:add_passes(header, indices), cells = cells,
+      taken = merging:taken_of(cells, are_shared), host = (header.host or {}).hostname,
+      sources = origins.add(sources, header, paths[k]) }
+    merging:add_workloads(header, name)
+    merging:add_meaning(header, name)
   end
   local merged = merging.header
-  merged.factors = lists.append(merged_factors(headers), { { factor, lists.unique(levels) } })
+  merged.factors = merged_factors(headers)
+  if factor then table.insert(merged.factors, { factor, lists.unique(levels) }) end
+  merged.sources = sources
   merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
   merged.unpaired = factor
   merged.hosts = several(lists.map(headers, function(header) return header.host or {} end))
   merged.notes = notes_of(headers, names)
-  if factor:find "^file" then merged.baseline = { [factor] = levels[1] } end
+  if not factor then merged.baseline, merged.against = headers[1].baseline, headers[1].against
+  elseif factor:find "^file" then merged.baseline = { [factor] = levels[1] } end
   return merged, maps
 end
 
@@ -286,26 +312,16 @@ end
 function M.renumber(map, header)
   local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
-  local processes = taken.processes or 0                        -- nor is a process
-  local sources = {}                    -- of a file that was merged itself: what its own become
-  local function source_of(own)
-    if taken.files == 1 then return own end
-    own = own or 0
-    if not sources[own] then
-      taken.sources = (taken.sources or 0) + 1
-      sources[own] = taken.sources
-    end
-    return sources[own]
-  end
+  local processes = taken.processes                              -- nor is a process
   return function(record)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
-    record.source = source_of(record.source)
+    record.source = map.sources[record.source or 0] or map.sources[0]
     record.host = record.host or map.host
     taken.most = math.max(taken.most, record.index)
     if record.process then
       record.process = record.process + processes
-      taken.processes = math.max(taken.processes or 0, record.process)
+      taken.processes = math.max(taken.processes, record.process)
     end
     record.levels = header.cells[record.cell].levels
     M.renumber_events(record, map.events)

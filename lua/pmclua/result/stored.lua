@@ -26,4 +26,25 @@ end
 ---@return integer records written
 function M.merge(paths, output) return require("pmclua.result.files").merge(paths, output) end
 
+local SHOWN = { "by", "shards", "seed", "script", "arguments", "first", "step" }
+
+--- What is known of a job's shards.
+---@param folder string raises an error object where it is none of a job
+---@return table by, shards, seed, script, arguments, first, step; list: pmclua.ShardState of each shard;
+---  tasks(list): their array tasks as ranges; json(): all of it as JSON
+function M.job(folder)
+  local folders, lists = require "pmclua.job.folder", require "pmclua.base.lists"
+  local job, about = folders.open(folder), {}
+  for _, name in ipairs(SHOWN) do about[name] = job[name] end
+  local facts = lists.copy(about)
+  facts.list = job:states()
+  about.list = facts.list
+  function about.tasks(shards) return folders.ranges(lists.column(shards, "task")) end
+  function about.json()
+    local order = { "number", "task", "state" }
+    return require("pmclua.base.json").encode(facts, { order = order, indent = 1 }) .. "\n"
+  end
+  return about
+end
+
 return M

@@ -93,7 +93,8 @@ M.header = {
   fit = members_of { over = text, exponent = number, margin = number, at = list_of(number), names = texts },
   iterations = either(count, text, flag, list_of(count)), anchors = list_of(count), unpaired = text,
   host = object, hosts = list_of(object), merged = list_of(text), lacks = list_of(text), reject_if = text,
-  overhead = list_of(overhead),
+  overhead = list_of(overhead), sources = list_of(members_of { path = text, hostname = text, rank = count,
+    shard = count, how = how }), shard = members_of { index = count, count = count, by = text },
   simulation = map_of(either(text, number)),
   regions = members_of { kind = text, entries = flag, subtracted = flag },
   stop = members_of { own = flag, interval = share, repetitions = count, seconds = number },
@@ -109,7 +110,7 @@ M.event = {
 M.workload = { per = text, control = text }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
-  text = text, empty = flag }, given = texts }
+  text = text, empty = flag }, given = texts, run = count }
 
 M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
 

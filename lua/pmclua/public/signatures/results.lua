@@ -9,7 +9,7 @@ pmc.load(...: path|load_options) -> result
 
 record load_options
   []: path
-  by?: "file"|"rank"|"host" -- what tells the files apart
+  by?: "file"|"rank"|"host"|"none" -- what tells the files apart
 
 pmc.plot(source: result|path|string[], options?: string|plot_options) -> plot
   Plots a result, stored results, or the output of `pmclua monitor --json`.
@@ -75,6 +75,13 @@ pmc.stored.prune(options: prune_options) -> table[]
 record prune_options
   keep?: integer(0..) -- the newest stay
   older_than?: duration -- "30d": only what was not written to for so long goes
+
+pmc.stored.job(folder: path) -> table
+  What is known of a job's shards: { by, shards, seed, script, list, tasks, json }. list has for each shard { number,
+  task, state, path, why, repetitions, owner, is_certain }; state: "complete", "running", "failed" or "missing";
+  tasks(list) gives their array tasks as ranges, json() all of it.
+  raises an error for a folder that is none of a job
+  > pcall(pmc.stored.job, "/path/of/a/job")
 
 pmc.stored.merge(paths: load_options, output: path) -> records: integer
   Combines several stored results into a new file, as pmc.load does.
