@@ -11,9 +11,9 @@
 --   What does an unpredictable branch cost?
 --
 --   duration_time per iteration · 10 repetitions, 2 warm-ups · baseline sorted
---        n     sorted  ±        /byte   unsorted  ±        /byte  ratio  verdict
---    1,024    1.64 µs  13 %   1.60 ns    1.56 µs  7.3 %  1.52 ns  0.954  undecided
---   32,768   37.63 µs  8.9 %  1.15 ns   237.6 µs  3.7 %  7.25 ns  6.338  SLOWER
+--       n     sorted    /byte   unsorted    /byte  ratio  95 % interval  verdict
+--   1,024    1.64 µs  1.60 ns    1.56 µs  1.52 ns  0.954  0.86 … 1.05    undecided
+--  32,768   37.63 µs  1.15 ns   237.6 µs  7.25 ns  6.338  5.90 … 6.71    SLOWER
 -- reading: both loops execute nearly the same `instructions`; the extra cost of the unsorted loop is
 --   misprediction. The difference in cycles divided by the difference in branch-misses is the cost of one.
 -- caveats: with few bytes, the processor learns the pattern by heart and the difference vanishes: see

@@ -16,13 +16,13 @@
 --
 --   task-clock · ls -l /etc · aslr = false · 10 repetitions, 2 warm-ups
 --     baseline environment_bytes = 64
---   environment_bytes   ls -l /etc  ±      ratio  verdict
---                  64      1.77 ms  2.8 %      –  –
---                 512      1.78 ms  1.7 %  1.006  undecided
---               1,024      1.76 ms  3.7 %  0.990  undecided
---               2,048      1.77 ms  1.6 %  0.991  undecided
---               3,072      1.77 ms  3 %    1.017  undecided
---               4,096      1.78 ms  2.6 %  1.009  undecided
+--   environment_bytes   ls -l /etc  ±      ratio  95 % interval  verdict
+--                  64      1.77 ms  2.8 %      –  –              –
+--                 512      1.78 ms  1.7 %  1.006  0.978 … 1.031  undecided
+--               1,024      1.76 ms  3.7 %  0.990  0.955 … 1.022  undecided
+--               2,048      1.77 ms  1.6 %  0.991  0.968 … 1.017  undecided
+--               3,072      1.77 ms  3 %    1.017  0.981 … 1.044  undecided
+--               4,096      1.78 ms  2.6 %  1.009  0.982 … 1.037  undecided
 --
 --   ...
 -- reading: a difference between rows is not a property of the program; a comparison of two builds may

@@ -11,16 +11,16 @@
 --
 --   duration_time per iteration · 10 repetitions in 10 processes, 2 warm-ups
 --   ...
---     n       rows  ±      /element    columns  ±      /element  ratio  verdict
---    64    2.60 µs  7.7 %  0.635 ns    2.54 µs  3.4 %  0.620 ns  0.976  undecided
---   256   42.17 µs  7.7 %  0.643 ns   99.26 µs  4.5 %   1.51 ns  2.386  SLOWER
+--     n       rows  /element    columns  /element  ratio  95 % interval  verdict
+--    64    2.31 µs  0.565 ns    2.36 µs  0.576 ns  1.011  0.958 … 1.046  undecided
+--   256   38.57 µs  0.589 ns   89.27 µs   1.36 ns  2.335  2.14 … 2.44    SLOWER
 --   verdicts: duration_time is primary, corrected for 2 comparisons; the others
 --     for 2
 --
 --   page-faults per iteration
---     n   rows  ±  /element   columns  ±  /element  ratio  verdict
---    64      0  =         0         0  =         0     ±0  same
---   256      0  =         0         0  =         0     ±0  same
+--     n   rows  ±  /element   columns  ±  /element  ratio  95 % interval  verdict
+--    64      0  =         0         0  =         0     ±0  =              same
+--   256      0  =         0         0  =         0     ±0  =              same
 -- reading: while the matrix fits into the first-level cache, both walks cost the same per element. Beyond
 --   it, each step down a column needs another cache line, and beyond the reach of the TLB another page.
 -- caveats: the times depend on this machine's caches. Powers of two make columns worse than they need to

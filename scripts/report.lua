@@ -37,6 +37,8 @@ local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
+  { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
+  { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
@@ -83,7 +85,8 @@ local function report()
   local to_file = opt.output and opt.output ~= "-"
   local result, put = load(), pmc.output(opt.output)
   if opt.how then return put(result:how()) end
-  result:write(put, { format = opt.format, stream = not to_file and 1 or nil })
+  result:write(put, { format = opt.format, stream = not to_file and 1 or nil,
+    show = #opt.show > 0 and opt.show or nil, columns = opt.columns })
 end
 
 if (opt.keep or opt.older_than) and not opt.prune then

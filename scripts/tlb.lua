@@ -11,9 +11,9 @@
 --   What does touching another page cost?
 --
 --   duration_time per iteration · 10 repetitions, 2 warm-ups · baseline lines
---   places     lines  ±          pages  ±      ratio  verdict
---       64   1.91 ns  7.7 %    1.95 ns  5.9 %  1.001  undecided
---    2,048   6.25 ns  7.4 %   17.18 ns  7.2 %  2.745  SLOWER
+--   places     lines  ±          pages  ±      ratio  95 % interval  verdict
+--       64   1.91 ns  7.7 %    1.95 ns  5.9 %  1.001  0.93 … 1.07    undecided
+--    2,048   6.25 ns  7.4 %   17.18 ns  7.2 %  2.745  2.53 … 2.92    SLOWER
 -- reading: where lines are cheap and pages are not, the difference is the cost of TLB misses; the number
 --   of places at which it begins is the reach of the TLB.
 -- caveats: the distance is 4160 bytes, not 4096, so that the lines do not all fall into one set of the

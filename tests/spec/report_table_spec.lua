@@ -75,7 +75,7 @@ describe("a table", function()
       local head = "\n n +rows +± +/element +columns +± +/element +ratio"
       assert.matches(name .. " per iteration[^\n]*" .. head, text)
     end
-    assert.matches("10 +900 += +9 +900 += +9 +1.000  same", text)
+    assert.matches("10 +900 += +9 +900 += +9 +1.000  = +same", text)
     assert.matches("20 +900 += +2.25 ", text)
   end)
 

@@ -39,6 +39,11 @@ local function odd(value)
   end
 end
 
+-- Places behind the point that a number with this uncertainty has two digits of.
+local function places(half)
+  return half > 0 and math.max(0, 1 - math.floor(math.log10(half * 1.0000001))) or 0
+end
+
 -- What is not whole: "212.3", "4.00", "0.0123"; below 0.0001 in powers of ten.
 local function fraction(value)
   local size = math.abs(value)
@@ -171,11 +176,6 @@ function M.value(value, unit)
   return M.count(value) .. " " .. unit
 end
 
--- Places behind the point that a number with this uncertainty has two digits of.
-local function places(half)
-  return half > 0 and math.max(0, 1 - math.floor(math.log10(half * 1.0000001))) or 0
-end
-
 -- A count in a unit for thousands, to a place that the unit would not show otherwise.
 local function short_count(value, half)
   local scale = scale_of(value, DECIMAL)
@@ -226,8 +226,9 @@ end
 ---@param high? number
 ---@param like number the value
 ---@param unit? string as for value
+---@param is_rounded? boolean to two digits of half its width
 ---@return string
-function M.interval(low, high, like, unit)
+function M.interval(low, high, like, unit, is_rounded)
   if low == nil or high == nil then return ABSENT end
   if low == high then return "=" end
   if unit == "%" then return (M.percent(low):gsub(" %%$", "")) .. " … " .. M.percent(high) end
@@ -238,6 +239,7 @@ function M.interval(low, high, like, unit)
   end
   local a, b = low / scale[1], high / scale[1]
   local decimals = math.max(math.abs(a), math.abs(b)) >= 99.995 and 1 or 2
+  if is_rounded then decimals = math.min(decimals, places(math.abs(b - a) / 2)) end
   return pair(a, b, decimals) .. (named and scale[2] or "")
 end
 

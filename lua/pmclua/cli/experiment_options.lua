@@ -26,6 +26,8 @@ M.list = {
   { "pin", value = "CPUS", help = "run workloads on these CPUs, e.g. 0,2-3" },
   { "timeout", value = "T", help = "time limit of one repetition, e.g. 500ms" },
   { "format", choices = require("pmclua.report").formats(), value = "F", help = "report format" },
+  { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
+  { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
   { "output", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "store", value = "FILE", help = "where repetitions are stored; - is standard output" },
   { "resume", value = "FILE", help = "run what is missing from this stored result" },

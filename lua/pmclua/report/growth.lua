@@ -165,9 +165,13 @@ end
 
 --- The table of the fits that a result declares; nil where it has none.
 ---@param result pmclua.Result
+---@param names string[] of quantities that are shown
 ---@return pmclua.ReportBlock?
-function M.block(result)
-  local list = require("pmclua.result.growth").declared(result)
+function M.block(result, names)
+  local is_shown = lists.set(names)
+  local list = lists.where(require("pmclua.result.growth").declared(result), function(growth)
+    return is_shown[growth.name]
+  end)
   if #list == 0 then return nil end
   local fit, varies = result.header.fit, cells.varying(result:list())
   local notes = { "relative least squares of the medians; the shape is the best by AICc, the exponent "

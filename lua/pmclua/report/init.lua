@@ -19,6 +19,7 @@ local FORMATS = {
   { "csv", "records", "lines" },
   { "markdown", "blocks", ending = "md" },
   { "html", "blocks" },
+  { "latex", "blocks", ending = "tex" },
   { "hyperfine", "times" },
   { "benchmark", "times" },
   { "folded", "stacks" },

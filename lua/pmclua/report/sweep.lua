@@ -61,6 +61,7 @@ local function row_of(grid, swept, level, about)
     if about.verdicts and about.verdicts.groups[group] then
       local compared = cell and about.verdicts[cell]
       row[#row + 1] = compared and words.ratio(compared.verdict) or words.ABSENT
+      row[#row + 1] = compared and words.ratio_interval(compared.verdict) or words.ABSENT
       row[#row + 1] = compared and words.verdict(compared) or words.ABSENT
     end
   end
@@ -75,6 +76,7 @@ local function group_columns(result, grid, swept, about)
     if about.per then columns[#columns + 1] = { name = "/" .. text.safe(result.element), align = "point" } end
     if about.verdicts and about.verdicts.groups[group] then
       columns[#columns + 1] = { name = "ratio", align = "right" }
+      columns[#columns + 1] = { name = words.interval_of(about.verdicts.level), whole = true, drop = 2 }
       columns[#columns + 1] = { name = "verdict" }
     end
   end
@@ -91,7 +93,7 @@ end
 -- baselines.
 local function verdicts_of(grid, comparison, name)
   if not comparison then return nil end
-  local found, group_of = { groups = {} }, {}
+  local found, group_of = { groups = {}, level = comparison.level }, {}
   for _, level in ipairs(grid.levels) do
     for group, cell in pairs(grid.cells[level]) do group_of[cell] = group end
   end
@@ -197,12 +199,13 @@ end
 
 --- Tables for each quantity that was counted anywhere, the primary one first, and one of the others with the reasons.
 ---@param result pmclua.Result
----@param names string[]
+---@param names string[] that are shown
+---@param compared string[] that are compared, be they shown or not
 ---@return pmclua.ReportBlock[]
-function M.tables(result, names)
+function M.tables(result, names, compared)
   local shown, tables = result:list(), {}
   local swept = cells.swept(shown)
-  local grid, comparison = arrange(shown, swept), compare(result, names)
+  local grid, comparison = arrange(shown, swept), compare(result, compared)
   local function is_primary(name) return name == result.header.primary end
   for _, name in ipairs(lists.first_those(names, is_primary)) do
     local verdicts = verdicts_of(grid, comparison, name)

@@ -60,16 +60,16 @@ local function add_tail(shown, summaries)
   end
 end
 
-local function cell_table(result, cell)
+local function cell_table(result, cell, names)
   local list, summaries, element = {}, {}, result.element
-  for i, name in ipairs(M.names(result)) do
+  for i, name in ipairs(names) do
     local summary, per = cell:summary(name), result.per_event[name]
     summaries[i] = summary
     list[i] = rows.row(text.safe(summary.title), summary, cell.fitted, element,
       per and cell:summary(per.name))
   end
   local said = { cell.fitted and rows.region_note(summaries) or nil }
-  for _, name in ipairs(M.names(result)) do said[#said + 1] = footnotes.layouts({ cell }, name) end
+  for _, name in ipairs(names) do said[#said + 1] = footnotes.layouts({ cell }, name) end
   local shown = { title = titles.cell(cell), rows = list, notes = said,
     columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) } }
   if titles.entries_are_values(cell) and not cell.fitted then add_tail(shown, summaries) end
@@ -107,19 +107,52 @@ local function add_tree(tables, result)
   return lists.joined { tables, require("pmclua.report.topdown").differences(tree) }
 end
 
-local function tables_of_cells(result)
-  local shown = result:list()
-  local several = #shown > 1
-  if several and has_sweep(result) then return sweep.tables(result, M.names(result)) end
-  local tables = several and result.header.baseline
-    and require("pmclua.report.compared").tables(result:compare { names = compared_names(result) }) or {}
-  return #tables > 0 and add_tree(tables, result)
-    or lists.map(shown, function(cell) return cell_table(result, cell) end)
+-- The names that a report was asked to show, in their order; all by default.
+local function shown_names(result, asked)
+  if not asked then return M.names(result) end
+  local words_asked = lists.joined(lists.map(type(asked) == "string" and { asked } or asked, function(one)
+    return lists.collect(one:gmatch "[^,%s]+")
+  end))
+  return lists.map(words_asked, function(word)
+    local name = text.field(word)
+    require("pmclua.result.names").check(result, name)
+    return name
+  end)
 end
 
-local function tables_of(result)
-  local growth = result.header.fit and require("pmclua.report.growth").block(result)
-  return lists.append(tables_of_cells(result), { growth })
+-- A comparison of everything, so that verdicts are the same, of which these quantities are shown.
+local function compared_of(result, names)
+  if not result.header.baseline then return nil end
+  local comparison = result:compare { names = compared_names(result) }
+  for _, pair in ipairs(names and comparison.pairs or {}) do
+    local by_name = lists.by(pair.rows, "name")
+    pair.rows = lists.map(names, function(name) return by_name[name] end)
+  end
+  return #comparison.pairs > 0 and comparison or nil
+end
+
+local function side_by_side(result, names, by)
+  local module = require "pmclua.report.side_by_side"
+  local problem = module.problem(result, by)
+  if problem then require("pmclua.base.problem").misuse(problem, 4) end
+  return { module.table(result, names, by, compared_of(result)) }
+end
+
+local function tables_of_cells(result, names, options)
+  local shown = result:list()
+  local several = #shown > 1
+  if several and options.columns then return side_by_side(result, names, options.columns) end
+  if several and has_sweep(result) then return sweep.tables(result, names, M.names(result)) end
+  local comparison = several and compared_of(result, options.show and names)
+  local tables = comparison and require("pmclua.report.compared").tables(comparison) or {}
+  return #tables > 0 and add_tree(tables, result)
+    or lists.map(shown, function(cell) return cell_table(result, cell, names) end)
+end
+
+local function tables_of(result, options)
+  local names = shown_names(result, options.show)
+  local growth = result.header.fit and require("pmclua.report.growth").block(result, names)
+  return lists.append(tables_of_cells(result, names, options), { growth })
 end
 
 --- What following calls found in the cells of a result; empty: none were followed.
@@ -140,17 +173,20 @@ end
 
 --- What is shown of a result.
 ---@param result pmclua.Result
----@param options? pmclua.ReportOptions
+---@param options? pmclua.ReportOptions `show`: names of quantities; `columns`: "workload" or a factor, whose levels
+---  stand side by side in one table
 ---@return pmclua.Report
 function M.blocks(result, options)
-  local question = result.header.question
-  local followed = M.followed(result)
+  options = options or {}
+  local question, followed = result.header.question, M.followed(result)
+  local function make() return tables_of(result, options) end
   if #followed > 0 then
-    local compared = result.header.baseline and tables_of(result) or {}
-    return require("pmclua.report.regions").report(followed, options or {}, compared)
+    return require("pmclua.report.regions").report(followed, options, result.header.baseline and make() or {})
   end
   if has_nothing(result) then return { blocks = {}, notes = notes.failure(result), result = result } end
-  return { question = question and text.safe(question) or nil, blocks = tables_of(result),
+  local is_printed = options.format == "latex" or options.columns
+  return { question = question and text.safe(question) or nil,
+    blocks = is_printed and require("pmclua.report.words").rounding(make) or make(),
     notes = notes.result(result), result = result }
 end
 

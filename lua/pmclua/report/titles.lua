@@ -156,6 +156,21 @@ local function all_repetitions(result, is_fit)
   return (least < most and "up to " or "") .. repetitions(result:cells()(), most, is_fit)
 end
 
+--- The headline of a table with workloads, or levels of a factor, side by side.
+---@param result pmclua.Result
+---@param by string
+---@param comparison pmclua.Comparison?
+---@return string[]
+function M.side_by_side(result, by, comparison)
+  local cell = result:cells()()
+  local parts = { by == "workload" and "by workload" or "by " .. text.safe(by) }
+  add(parts, cells.common_levels(result:list()))
+  if cell.per == "iteration" then add(parts, "per iteration") end
+  add(parts, all_repetitions(result, cell.fitted))
+  if comparison then add(parts, "baseline " .. baseline_words(comparison.baseline)) end
+  return parts
+end
+
 --- The headline of a quantity's table over a factor: that of the first table says what holds for all.
 ---@param result pmclua.Result
 ---@param name string

@@ -20,12 +20,37 @@ local function marked(summary, shown)
   return summary.status == "scaled" and text.approximate(shown) or shown
 end
 
+-- Whether values are shown to the digits that their intervals leave.
+local is_rounding = false
+
+--- Makes something with values rounded by their intervals, for print; elsewhere counts are in full.
+---@generic T
+---@param make fun(): T
+---@return T
+function M.rounding(make)
+  local before = is_rounding
+  is_rounding = true
+  local ok, made = pcall(make)
+  is_rounding = before
+  return ok and made or error(made, 0)
+end
+
+-- Half the interval of a value that has one, where it is to be rounded: digits below it mean nothing.
+local function half_interval(summary)
+  if not is_rounding or summary.exact or summary.low == nil or summary.low == summary.high then return nil end
+  return (plain(summary.high) - plain(summary.low)) / 2
+end
+
 --- A value in full: "128,441,020", "41.20 ms", "~1,204,331".
 ---@param summary pmclua.Summary
 ---@param value? number|ffi.cdata* the median by default
 ---@return string
 function M.value(summary, value)
-  if value == nil then value = summary.median end
+  if value == nil then
+    value = summary.median
+    local half = half_interval(summary)
+    if half then return marked(summary, text.safe(text.rounded(plain(value), half, summary.unit))) end
+  end
   if value == nil then return M.ABSENT end
   if SAFE_UNITS[summary.unit] then value = plain(value) end
   -- Estimates have no digits behind the point.
@@ -42,6 +67,8 @@ function M.short(summary)
   local value = summary.median
   if value == nil then return M.ABSENT end
   if summary.unit ~= "" then return M.value(summary) end
+  local half = half_interval(summary)
+  if half and half >= 100 and math.abs(plain(value)) >= 10000 then return M.value(summary) end
   return marked(summary, text.short(value))
 end
 
@@ -55,7 +82,8 @@ function M.interval(summary)
     local bound = M.short(setmetatable({ median = summary.low, status = "counted" }, { __index = summary }))
     return bound .. " … " .. bound
   end
-  return text.interval(plain(summary.low), plain(summary.high), plain(summary.median), summary.unit)
+  local low, high = plain(summary.low), plain(summary.high)
+  return text.interval(low, high, plain(summary.median), summary.unit, is_rounding)
 end
 
 --- Half the interval as a share of the value: "3.9 %"; "=" for what is one value.

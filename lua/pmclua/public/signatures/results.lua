@@ -234,6 +234,8 @@ record shown_options
 
 record report_options shown_options
   separator?: name -- of CSV
+  show?: name|name[] -- the quantities that tables show, in this order; default: all
+  columns?: name -- "workload" or a factor: its levels stand side by side, all quantities in one table
   plots?: table -- of HTML
   histogram?: name -- of the calls of functions: the event that a histogram shows
 
