@@ -144,31 +144,23 @@ static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struc
 #if defined __x86_64__
 /* Our number of each register, in perf's order: ax bx cx dx si di bp sp ip flags r8 … */
 static const int8_t NUMBERS[REGISTERS] = { 0, 3, 1, 2, 6, 7, 5, 4, NONE, NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
-enum { KNOWN = 0xffff, POINTER = PERF_REG_X86_SP, PLACE = PERF_REG_X86_IP, FLAGS = PERF_REG_X86_FLAGS };
-#elif defined __aarch64__
-static int8_t NUMBERS[REGISTERS];
-enum { POINTER = PERF_REG_ARM64_SP, PLACE = PERF_REG_ARM64_PC, FLAGS = -1 };
-#define KNOWN 0xffffffffull
-#endif
+enum { KNOWN = 0xffff };
 
 static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_sample *sample, struct pmclua_access *access,
                          int *result)
 {
-#if defined __x86_64__ || defined __aarch64__
     const uint64_t *registers = (const uint64_t *)(sample + 1);
     uint64_t address, general[GENERAL] = { 0 };
     const struct function *function = functions_at(&data->functions[sample->file], sample->offset, &address, result);
     int32_t index = function ? function_step(function, address) : -1;
     if (index < 0)
         return;
-    for (int i = 0; i < REGISTERS; i++) {
-        int number = FLAGS >= 0 ? NUMBERS[i] : i;
-        if (number >= 0 && number < GENERAL)
-            general[number] = registers[i];
-    }
+    for (int i = 0; i < REGISTERS; i++)
+        if (NUMBERS[i] != NONE)
+            general[NUMBERS[i]] = registers[i];
     struct moment moment = { .function = function, .index = (uint32_t)index, .general = general, .known = KNOWN,
-        .flags = FLAGS >= 0 ? registers[FLAGS] : 0, .has_flags = FLAGS >= 0, .bias = registers[PLACE] - address,
-        .stack = (const uint8_t *)(registers + REGISTERS), .stack_pointer = registers[POINTER],
+        .flags = registers[PERF_REG_X86_FLAGS], .bias = registers[INSTRUCTION_POINTER] - address,
+        .stack = (const uint8_t *)(registers + REGISTERS), .stack_pointer = registers[STACK_POINTER],
         .stack_bytes = sample->stack_bytes };
     struct finding found;
     trace(&moment, &found);
@@ -180,11 +172,16 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
     access->is_of_thread = found.is_of_thread;
     int has_address = found.kind == PMCLUA_DATA_AT || found.kind == PMCLUA_DATA_FED;
     if (has_address && !found.is_of_thread)
-        find_mapping(data, registers[POINTER], access);
-#else
-    (void)data; (void)sample; (void)access; (void)result;
-#endif
+        find_mapping(data, registers[STACK_POINTER], access);
 }
+#else
+/* Nothing is said of what this machine's instructions accessed: skid.c refuses events that do not tell. */
+static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_sample *sample, struct pmclua_access *access,
+                         int *result)
+{
+    (void)data; (void)sample; (void)access; (void)result;
+}
+#endif
 
 int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
 {

@@ -7,9 +7,8 @@
 
 #include "elf/capstone.h"
 
-/* Registers by number: general ones from 0, the stack pointer of Arm is 31, vectors from 32 on. On x86 16 to 23 are masks
- * and 24 the flags. */
-enum { GENERAL = 32, VECTORS = 32, ALL = 64, X86_STACK = 4, X86_MASKS = 16, X86_FLAGS = 24, ARM_STACK = 31 };
+/* Registers by number: general ones from 0, masks from 16, the flags 24, vectors from 32 on. */
+enum { GENERAL = 32, VECTORS = 32, X86_STACK = 4, X86_MASKS = 16, X86_FLAGS = 24 };
 enum { NONE = -1 };
 
 #define BIT(number) (1ull << (number))
@@ -47,8 +46,7 @@ struct step {
     int8_t condition;              /* of a branch, as x86 numbers them; NONE: unknown */
 };
 
-/* What a machine's instructions do. `is_known` 0: Capstone does not know it; its bytes are at `bytes`. */
+/* Fills in what the instruction does that was disassembled last. */
 void x86_step(const struct disassembler *disassembler, struct step *step);
-void arm64_step(const struct disassembler *disassembler, const uint8_t *bytes, int is_known, struct step *step);
 /* Whether a branch on `condition` is taken with these flags. */
 int  x86_is_taken(int condition, uint64_t flags);

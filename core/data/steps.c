@@ -32,19 +32,17 @@ void functions_free(struct functions *functions)
 
 /* ---- decoding ---- */
 
-static void decode_one(const struct disassembler *with, int machine, const uint8_t *bytes, int is_known, struct step *step)
+static void decode_one(const struct disassembler *with, int is_known, struct step *step)
 {
     *step = (struct step){ .address = step->address, .to = NONE, .a = NONE, .b = NONE, .condition = NONE,
-                           .kind = STEP_UNKNOWN, .size = (uint8_t)(with->step ? with->step : 1) };
-    if (is_known)
-        step->size = (uint8_t)with->instruction->size;
-    if (machine == EM_AARCH64)
-        arm64_step(with, bytes, is_known, step);
-    else if (is_known && with->instruction->id != 0)
-        x86_step(with, step);
+                           .kind = STEP_UNKNOWN, .size = 1 };
+    if (!is_known)
+        return;
+    step->size = (uint8_t)with->instruction->size;
+    x86_step(with, step);
 }
 
-static int decode(struct function *function, const struct disassembler *with, int machine, const uint8_t *bytes)
+static int decode(struct function *function, const struct disassembler *with, const uint8_t *bytes)
 {
     size_t room = 0, left = function->end - function->start;
     uint64_t address = function->start;
@@ -54,7 +52,7 @@ static int decode(struct function *function, const struct disassembler *with, in
         size_t rest = left;
         uint64_t at = address;
         int is_known = capstone()->disasm_iter(with->handle, &place, &rest, &at, with->instruction);
-        decode_one(with, machine, bytes, is_known, &step);
+        decode_one(with, is_known, &step);
         if (step.size > left)
             break;
         if (list_grow(&function->step, function->steps, &room, sizeof step) < 0)
@@ -92,9 +90,11 @@ static int find_jumps(struct function *function)
 static int decode_bytes(struct function *function, const struct pmclua_symbols *symbols, const uint8_t *bytes)
 {
     struct disassembler with;
-    int result = disassembler_open(&with, symbols->machine);
+    int result = symbols->machine == EM_X86_64 ? disassembler_open(&with, EM_X86_64) : -ENOTSUP;
+    if (result == -ENOTSUP)                /* a program of 32 bits: nothing is known of it */
+        return 0;
     if (result == 0)
-        result = decode(function, &with, symbols->machine, bytes);
+        result = decode(function, &with, bytes);
     disassembler_close(&with);
     return result == 0 ? find_jumps(function) : result;
 }

@@ -272,7 +272,7 @@ static void find_address(const struct moment *moment, const struct path *path, u
 /* The load that an instruction without one computes with; -1: there is none near it. */
 static int32_t find_load(const struct moment *moment, const struct path *path)
 {
-    uint64_t unused = BIT(X86_STACK) * (moment->has_flags != 0) + BIT(ARM_STACK);
+    uint64_t unused = BIT(X86_STACK);
     uint64_t wanted = step_at(moment, path, path->blocked)->reads & ~unused;
     for (uint32_t i = path->blocked + 1; wanted && i < path->count && i <= path->blocked + FED_MOST; i++) {
         const struct step *step = step_at(moment, path, i);
@@ -332,7 +332,7 @@ static void add_choice(const struct moment *moment, struct path *path, struct ch
 static int can_have_come(const struct moment *moment, uint32_t from, uint32_t to)
 {
     const struct step *step = &moment->function->step[from];
-    if (!moment->has_flags || step->kind != STEP_BRANCH || step->condition == NONE)
+    if (step->kind != STEP_BRANCH || step->condition == NONE)
         return 1;
     int is_behind = to == from + 1, is_target = step->target == moment->function->step[to].address;
     return (is_behind && is_target) || x86_is_taken(step->condition, moment->flags) == is_target;

@@ -15,7 +15,6 @@ struct moment {
     uint64_t bias;                 /* of addresses over the file's */
     const uint8_t *stack;          /* from the stack pointer on */
     uint64_t stack_pointer, stack_bytes;
-    int has_flags;
 };
 
 /* What was found: PMCLUA_DATA_* kind and certainty. */

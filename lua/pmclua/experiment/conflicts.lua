@@ -68,6 +68,7 @@ local function check_sample(declaration, wrong)
     -- Valgrind's counts of kernels are less those of an empty call, which belong to no line.
     if lists.contains(declaration.sample, event.field) then
       only_commands(declaration, ("sample: %s is told by line for commands alone"):format(event.name), wrong)
+      if declaration.sample.data then wrong("sample.data: %s is told by line alone", event.name) end
     end
   end
   if not declaration.target then no_functions(declaration, "sample", wrong) end

@@ -56,7 +56,7 @@ local function memory_object(file, access)
   return { fn = name, file = kind, kind = kind == "[heap]" and "heap" or "mapping" }
 end
 
-local UNKNOWN = { fn = "unknown memory", file = "[unknown]", kind = "mapping" }
+local function unknown_object() return { fn = "unknown memory", file = "[unknown]", kind = "mapping" } end
 
 -- The variable that a byte of a file belongs to. Files of data have no symbols, and nothing is said of that.
 local function variable_at(self, file, offset)
@@ -81,8 +81,12 @@ local function found_object(self, access)
   if access.is_of_thread then return thread_object(self, access) end
   if access.is_stack then return stack_object(access) end
   local file = access.file and self.found.files[access.file]
-  if not file then return UNKNOWN end
-  if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then return memory_object(file, access) end
+  if not file then return unknown_object() end
+  if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then
+    local object = self.memory[access.number] or memory_object(file, access)
+    self.memory[access.number] = object
+    return object
+  end
   local variable, symbols = variable_at(self, file, access.offset)
   return variable and variable_object(file, variable) or file_object(file, symbols, access.offset)
 end
@@ -91,7 +95,7 @@ end
 
 -- Where in its object an access is: exact in variables, else by cache line. nil: it is not certain.
 local function place_in(object, access)
-  if not access.has_place or object.kind == "stack" or object == UNKNOWN then return nil end
+  if not access.has_place or object.kind == "stack" then return nil end
   if object.origin then return object.origin end
   if access.start == 0 then return nil end
   local offset = tonumber(access.address - access.start)
@@ -99,13 +103,15 @@ local function place_in(object, access)
 end
 
 local function line_of(lines, object)
+  if object.line then return object.line end
   local key = identity.key(object.file, object.build_id, object)
   local line = lines[key]
   if not line then
     line = { file = object.file, build_id = object.build_id, fn = object.fn, which = object.which,
-      kind = object.kind, bytes = object.bytes, count = 0, samples = 0, at = {}, by_key = {} }
+      kind = object.kind, bytes = object.bytes, count = 0, samples = 0, at = {}, by_fn = {} }
     lines[key], lines[#lines + 1] = line, line
   end
+  object.line = line
   return line
 end
 
@@ -114,13 +120,15 @@ local function add(self, access)
   local line, offset = line_of(self.lines, object), place_in(object, access)
   local code = self.found.files[access.code]
   local fn = code and self.attribution:place(code, access.code_offset).fn or "?"
-  local is_fed = access.kind == "computing with" or nil
-  local is_write = access.is_write or nil
-  local key = ("%s\0%s\0%s\0%s"):format(offset or "", tostring(is_fed), tostring(is_write), fn)
-  local at = line.by_key[key]
+  local is_fed, is_write = access.kind == "computing with", access.is_write
+  local of_fn = line.by_fn[fn] or {}
+  line.by_fn[fn] = of_fn
+  local key = 4 * (offset or -1) + (is_fed and 2 or 0) + (is_write and 1 or 0)
+  local at = of_fn[key]
   if not at then
-    at = { address = offset, is_fed = is_fed, is_write = is_write, fn = fn, count = 0, samples = 0 }
-    line.by_key[key], line.at[#line.at + 1] = at, at
+    at = { address = offset, is_fed = is_fed or nil, is_write = is_write or nil, fn = fn, count = 0,
+      samples = 0 }
+    of_fn[key], line.at[#line.at + 1] = at, at
   end
   for _, part in ipairs { line, at } do
     part.samples, part.count = part.samples + 1, part.count + self.found.period
@@ -140,7 +148,7 @@ end
 
 local function finished(lines)
   for _, line in ipairs(lines) do
-    line.by_key = nil
+    line.by_fn = nil
     table.sort(line.at, by_place)
   end
   table.sort(lines, by_cost)
@@ -169,7 +177,7 @@ end
 ---@param rest table<string, number> of the profile
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
 function M.of(found, attribution, rest)
-  local self = { found = found, attribution = attribution, lines = {}, is_elf = {} }
+  local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {} }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
   for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end
