@@ -933,10 +933,14 @@ struct pmclua_exit { uint64_t offset; uint64_t kind; };      /* offset: in the f
 /* What else the code of a function shows. */
 struct pmclua_body {
     uint64_t unknown_at;           /* address of an instruction that was not understood; 0: none */
+    uint64_t probe_at;             /* offset in the file where a probe tells its calls and costs least: the first
+                                    * instruction that Linux emulates instead of stepping it, among those that every
+                                    * call executes once, before any that touches memory or moves the stack pointer.
+                                    * 0: none is known */
     int32_t loops_to_entry;        /* it jumps to its own first instruction: entries are not all calls */
     int32_t calls;                 /* it calls functions */
     int32_t jumps_out;             /* it has jumps, on a condition or through a pointer, that may leave it, too */
-    int32_t unused;
+    int32_t is_stepped;            /* x86-64: there is none, and Linux steps the first one */
 };
 
 /* Where function `index` can be left, by Capstone, which is loaded when first needed: how many places;

@@ -84,6 +84,12 @@ struct found {
     struct pmclua_exit *exits;
     int32_t count, size;
     struct pmclua_body *body;
+    struct entry {
+        uint64_t emulated;         /* the first instruction on the straight way that Linux emulates; 0: none */
+        uint64_t target;           /* the lowest place behind the entry that is jumped to or called */
+        int is_over;               /* the straight way has ended */
+        int is_unsure;             /* it jumps through a pointer: it may go anywhere in itself */
+    } entry;
 };
 
 static void add_exit(struct found *found, const struct code *code, uint32_t kind)
@@ -131,6 +137,113 @@ static void take_jump(struct found *found, const struct code *code, const struct
         found->body->jumps_out = 1;
 }
 
+/* ---- where a probe at the entry costs least ---- */
+
+/* What Linux emulates when it is probed, in every version of x86-64 that is in use; other instructions are stepped. */
+static int is_emulated(const cs_insn *instruction)
+{
+    const uint8_t *byte = instruction->bytes;
+    switch (instruction->size) {
+    case 1: return (byte[0] & 0xf8) == 0x50 || byte[0] == 0x90;                    /* push, nop */
+    case 2: return (byte[0] == 0x41 && (byte[1] & 0xf8) == 0x50)                   /* push %r8 … */
+                   || (byte[0] & 0xf0) == 0x70 || byte[0] == 0xeb;                 /* jumps */
+    case 5: return byte[0] == 0xe8 || byte[0] == 0xe9;                             /* call, jmp */
+    case 6: return byte[0] == 0x0f && (byte[1] & 0xf0) == 0x80;
+    default: return 0;
+    }
+}
+
+/* Whether it may fault, or moves the stack pointer: a call's counts would differ behind it. */
+static int changes_calls(const struct code *code)
+{
+    const cs_detail *detail = code->with.instruction->detail;
+    const cs_x86 *x86 = &detail->x86;
+    for (uint8_t i = 0; i < detail->regs_write_count; i++)
+        if (detail->regs_write[i] == X86_REG_RSP)
+            return 1;
+    for (uint8_t i = 0; i < x86->op_count; i++) {
+        const cs_x86_op *operand = &x86->operands[i];
+        int is_nothing = code->with.instruction->id == X86_INS_LEA || code->with.instruction->id == X86_INS_NOP;
+        int is_stack = operand->type == X86_OP_REG && (operand->reg == X86_REG_RSP || operand->reg == X86_REG_ESP ||
+                                                       operand->reg == X86_REG_SP);
+        if ((operand->type == X86_OP_MEM && !is_nothing) || (is_stack && i == 0))
+            return 1;
+    }
+    return 0;
+}
+
+/* A jump or a call ends what every call executes; so does what leaves the function or asks Linux for something. */
+static void follow_entry(struct entry *entry, const struct code *code, const struct symbol *function)
+{
+    int jumps = is_in(code, CS_GRP_JUMP), calls = is_in(code, CS_GRP_CALL);
+    const cs_x86 *detail = &code->with.instruction->detail->x86;
+    int is_direct = detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM;
+    uint64_t target = is_direct ? (uint64_t)detail->operands[0].imm : 0;
+    int is_within = target - function->address < function->bytes;
+    if ((jumps || calls) && is_within && target != function->address && (!entry->target || target < entry->target))
+        entry->target = target;
+    entry->is_unsure |= jumps && !is_direct;
+    if (entry->is_over || code->start != function->address)
+        return;
+    if (is_emulated(code->with.instruction) && (!jumps || is_within))
+        entry->emulated = code->with.instruction->address;
+    entry->is_over = entry->emulated || jumps || calls || is_in(code, CS_GRP_RET) || is_in(code, CS_GRP_INT) ||
+                     changes_calls(code);
+}
+
+/* Whether another function, or another name with a place of its own, begins behind the entry and not behind `address`. */
+static int is_entered_before(const struct pmclua_symbols *symbols, const struct symbol *function, uint64_t address)
+{
+    for (int32_t i = 0; i < symbols->count; i++)
+        if (symbols->symbol[i].address > function->address && symbols->symbol[i].address <= address)
+            return 1;
+    return 0;
+}
+
+/* Where bytes at `at` lead if they are a jump or a call, relative to `at`; 0: they are none. */
+static int64_t leads(const uint8_t *at, size_t left)
+{
+    size_t opcodes = at[0] == 0x0f && left > 1 && (at[1] & 0xf0) == 0x80 ? 2 : at[0] == 0xe8 || at[0] == 0xe9;
+    int32_t far;
+    if (opcodes && left >= opcodes + sizeof far) {
+        memcpy(&far, at + opcodes, sizeof far);
+        return (int64_t)opcodes + (int64_t)sizeof far + far;
+    }
+    return left > 1 && (at[0] == 0xeb || (at[0] & 0xf0) == 0x70) ? 2 + (int8_t)at[1] : 0;
+}
+
+/* Whether bytes anywhere in the function's section would jump behind its entry and not behind `address`. They may be
+ * no jump: then a probe is stepped that need not be. */
+static int is_jumped_into(const struct pmclua_symbols *symbols, const struct symbol *function, uint64_t address)
+{
+    const struct section *section = symbols_section(symbols, function->address);
+    uint64_t offset, bytes = section ? section->end - section->start : 0;
+    if (bytes == 0 || bytes > LONGEST || pmclua_symbols_offset(symbols, section->start, &offset) < 0)
+        return 1;
+    uint8_t *text = malloc(bytes);
+    int is_hit = !text || pread(symbols->fd, text, bytes, (off_t)offset) != (ssize_t)bytes;
+    for (uint64_t i = 0; i < bytes && !is_hit; i++) {
+        int64_t far = leads(text + i, bytes - i);
+        is_hit = far && section->start + i + (uint64_t)far - function->address - 1 < address - function->address;
+    }
+    free(text);
+    return is_hit;
+}
+
+static void place_probe(const struct entry *entry, const struct pmclua_symbols *symbols,
+                        const struct symbol *function, uint64_t offset, struct pmclua_body *body)
+{
+    uint64_t into = entry->emulated - function->address;
+    int is_sure = into == 0 || (!entry->is_unsure && (!entry->target || entry->target > entry->emulated) &&
+                                !is_entered_before(symbols, function, entry->emulated) &&
+                                !is_jumped_into(symbols, function, entry->emulated));
+    body->is_stepped = !entry->emulated || !is_sure;
+    if (!body->is_stepped)
+        body->probe_at = offset + into;
+}
+
+/* ---- the whole of a function ---- */
+
 /* Return and authenticate (Armv8.3), which Capstone 4 does not know. */
 static int is_authenticated_return(const uint8_t *bytes)
 {
@@ -147,6 +260,8 @@ static int take_all(struct found *found, struct code *code, const struct pmclua_
     uint64_t address = code->start;
     while (left > 0) {
         if (capstone()->disasm_iter(code->with.handle, &place, &left, &address, code->with.instruction)) {
+            if (symbols->machine == EM_X86_64)
+                follow_entry(&found->entry, code, function);
             if (is_in(code, CS_GRP_RET))
                 add_exit(found, code, PMCLUA_EXIT_RETURN);
             else if (is_in(code, CS_GRP_CALL))
@@ -176,8 +291,10 @@ int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, stru
         return -ENOENT;
     const struct symbol *function = &symbols->symbol[index], *part = function, *cold = NULL;
     *body = (struct pmclua_body){ 0 };
-    struct found found = { exits, 0, size, body };
-    for (int i = 0; part && i < 2; i++) {
+    struct found found = { .exits = exits, .size = size, .body = body };
+    uint64_t offset = 0;
+    int parts = 0;
+    do {
         struct code code;
         int result = open_code(&code, symbols, part);
         if (result == 0)
@@ -185,8 +302,11 @@ int32_t pmclua_symbols_exits(struct pmclua_symbols *symbols, int32_t index, stru
         close_code(&code);
         if (result < 0)
             return result;
-        part = cold;
-    }
+        if (part == function)
+            offset = code.start_offset;
+    } while ((part = cold) && ++parts < 2);
+    if (symbols->machine == EM_X86_64)
+        place_probe(&found.entry, symbols, function, offset, body);
     return found.count;
 }
 

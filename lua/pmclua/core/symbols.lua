@@ -362,6 +362,8 @@ function Symbols:base() return exact(C.pmclua_symbols_base(open_handle(self))) e
 ---@field loops_to_entry boolean
 ---@field calls boolean
 ---@field jumps_out boolean
+---@field probe_at integer? offset in the file where a probe tells its calls and Linux emulates the instruction
+---@field is_stepped boolean there is none, and Linux steps the first one (x86-64)
 ---@field unknown_at integer? address in the file of an instruction that was not understood
 
 --- Where a function can be left. Returns its exits and what else its code shows; or nil, errno name and
@@ -375,10 +377,12 @@ function Symbols:exits(index)
   local count = C.pmclua_symbols_exits(open_handle(self), index - 1, nil, 0, body)
   local facts = { loops_to_entry = body.loops_to_entry ~= 0, calls = body.calls ~= 0,
     jumps_out = body.jumps_out ~= 0 }
-  if body.unknown_at ~= 0 then facts.unknown_at = exact(body.unknown_at) end
   local raw, exits = ffi.new("struct pmclua_exit[?]", math.max(1, count)), {}
   -- The code is read again.
   if count > 0 then count = C.pmclua_symbols_exits(self.handle, index - 1, raw, count, body) end
+  facts.is_stepped = body.is_stepped ~= 0
+  if body.probe_at ~= 0 then facts.probe_at = exact(body.probe_at) end
+  if body.unknown_at ~= 0 then facts.unknown_at = exact(body.unknown_at) end
   if count < 0 then return nil, core.errno_name(-count), facts end
   for i = 1, count do
     exits[i] = { offset = exact(raw[i - 1].offset), tail = raw[i - 1].kind == C.PMCLUA_EXIT_TAIL }

@@ -36,9 +36,25 @@ local function exit_points(symbol, exits, path, region)
   end
 end
 
+local STANDS = "its entry's probe stands at +%d, the first instruction that Linux emulates: what comes "
+  .. "before is not counted"
+local STEPPED = "Linux steps the instruction at its entry: each call costs some microseconds more than others"
+
+-- The probe of an entry goes to an instruction that Linux emulates, where every call passes one.
+local function place_entry(symbol, body, region)
+  local entry = region.points[1]
+  if entry.kind ~= "entry" then return end
+  if body.probe_at and body.probe_at ~= symbol.offset then
+    entry.offset = body.probe_at
+    table.insert(region.notes, STANDS:format(body.probe_at - symbol.offset))
+  end
+  if body.is_stepped then table.insert(region.notes, STEPPED) end
+end
+
 local function add_returns(list, symbol, path, region)
   local exits, body = named.returns(list, symbol, PROBE_HINT)
   exit_points(symbol, exits, path, region)
+  place_entry(symbol, body, region)
   region.loops = body.loops_to_entry
   if body.loops_to_entry and body.calls then
     table.insert(region.notes,
