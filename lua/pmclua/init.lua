@@ -44,6 +44,7 @@ local PLACES = {
   },
   results = {
     load       = { "pmclua.result.files", "load" },
+    import     = { "pmclua.result.imported", "import" },
     format     = { "pmclua.report", "add_format" },
     formats    = { "pmclua.report", "formats" },
     plot       = { "pmclua.report.plot", "plot" },

@@ -11,6 +11,11 @@ record load_options
   []: path
   by?: "file"|"rank"|"host"|"none" -- what tells the files apart
 
+pmc.import(path: path) -> result
+  Reads a result of google/benchmark, criterion, pytest-benchmark, go test -bench, hyperfine, asv or JMH.
+  raises an error for a file of another kind, and for one without repetitions
+  > pcall(pmc.import, "/path/of/a/hyperfine.json")
+
 pmc.plot(source: result|path|string[], options?: string|plot_options) -> plot
   Plots a result, stored results, or the output of `pmclua monitor --json`.
   raises an error without gnuplot

@@ -1,0 +1,44 @@
+#!/usr/bin/env pmclua
+-- What did another benchmark tool measure? As a result that compare, gate, report and history take.
+-- for: compare
+--
+-- method: reads what google/benchmark (--benchmark_out_format=json), criterion (target/criterion),
+--   pytest-benchmark (--benchmark-json), `go test -bench`, hyperfine (--export-json), asv and JMH (-rf json)
+--   write. Each repetition that the tool kept becomes a repetition here; a benchmark is a workload. Values
+--   are taken as they are; throughputs of JMH become times of one operation.
+-- usage: pmclua import FILE [--store RESULT.jsonl] [--note commit=1a2b3c]
+-- example:
+--   pmclua compare -r 6 --format hyperfine true 'ls /' >h.json
+--   pmclua import h.json
+--   true · 6 repetitions · exec to exit, children in
+--   event            median  95 % interval         shape   quality
+--   duration_time  423.4 µs  411 … 478             █▂▁▁▂   noisy
+--   ...
+-- reading: without --store the result is shown. Then: pmclua compare old.jsonl new.jsonl, or
+--   pmclua gate old.jsonl new.jsonl -l 'duration_time <= +20%'.
+-- caveats: what a tool keeps no repetitions of cannot be judged, and is left out with a remark: let
+--   google/benchmark repeat (--benchmark_repetitions=10), go test count (-count 10), asv record samples.
+
+local pmc = require "pmclua"
+
+local opt = pmc.options {
+  { "store", value = "FILE", help = "store it in this new file" },
+  { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
+  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "file", argument = true, value = "FILE", help = "what the tool wrote" },
+  experiment = false,
+}
+
+local ok, result = pcall(pmc.import, opt.file)
+if not ok then pmc.fail(result) end
+for _, note in ipairs(opt.note) do
+  local name, said = note:match "^%s*([^=]-)%s*=%s*(.-)%s*$"
+  if not name or name == "" then pmc.fail(("--note takes NAME=TEXT, not '%s'"):format(note), 2) end
+  result.header.notes[name] = said
+end
+if opt.store then
+  local stored, why = pcall(result.store, result, opt.store)
+  if not stored then pmc.fail(why) end
+end
+if not opt.store or opt.output then pmc.output(opt.output)(result:report { format = opt.format }) end

@@ -1,0 +1,99 @@
+-- Results of other benchmark tools, from files as the tools write them (tests/fixtures/imported).
+
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local FOLDER = "tests/fixtures/imported/"
+
+local function cell_of(result, workload)
+  for cell in result:cells() do
+    if cell.workload == workload then return cell end
+  end
+  error("no workload " .. workload, 2)
+end
+
+describe("pmc.import", function()
+  it("reads the repetitions of google/benchmark with CPU times and counters, and no aggregates", function()
+    local r = pmc.import(FOLDER .. "google.json")
+    assert.equal(2, #r:list())
+    local cell = cell_of(r, "copy/64")
+    assert.same({ 6, 3, "ns" }, { cell.repetitions, cell.rounds.median, cell.cpu_time.unit })
+    assert.near(31.939156815, cell:values("duration_time")[1], 1e-3)
+  end)
+
+  it("reads hyperfine's times of commands", function()
+    local cell = cell_of(pmc.import(FOLDER .. "hyperfine.json"), "ls /")
+    local json = require("dkjson").decode(support.read(FOLDER .. "hyperfine.json"))
+    assert.equal(12, cell.repetitions)
+    assert.near(json.results[2].times[3] * 1e9, cell:values("duration_time")[3], 1)
+  end)
+
+  it("reads go test -bench with allocations, which are absent where they were not reported", function()
+    local r = pmc.import(FOLDER .. "go.txt")
+    local cell, other = cell_of(r, "BenchmarkMake"), cell_of(r, "BenchmarkSub/n=10")
+    assert.same({ 6, 1, 112, "B" }, { cell.repetitions, cell.allocations.median, cell.bytes_allocated.median,
+      cell.bytes_allocated.unit })
+    assert.near(232.9, cell:values("duration_time")[1], 0.05)
+    assert.is_nil(other.allocations.median)
+  end)
+
+  it("reads the rounds of pytest-benchmark and its commit", function()
+    local r = pmc.import(FOLDER .. "pytest.json")
+    local cell = cell_of(r, "test_x.py::test_sum")
+    assert.same({ 8, "unversioned" }, { cell.repetitions, r.header.notes.commit })
+  end)
+
+  it("reads criterion's samples as times of one iteration, from a file or a folder", function()
+    for _, path in ipairs { "criterion", "criterion/parse/new/sample.json" } do
+      local cell = cell_of(pmc.import(FOLDER .. path), "parse/fast/64")
+      assert.same({ 251, 250, 252, 251, 249, 252 }, cell:values "duration_time")
+    end
+  end)
+
+  it("reads JMH's iterations of all forks, throughput as the time of an operation", function()
+    local r = pmc.import(FOLDER .. "jmh.json")
+    local cell = cell_of(r, "org.example.Parse.fast [size=64]")
+    assert.same({ 12200, 12400, 12500, 12500, 12600, 12800 }, cell:values "duration_time")
+    assert.equal(16, cell.gc_alloc_rate_norm.median)
+    local rate = cell_of(r, "org.example.Parse.rate [size=64]")
+    assert.same({ 12500, 10000, 12500 }, rate:values "duration_time")
+    assert.same({ "left out: org.example.Parse.sampled: mode sample keeps no times of iterations" },
+      r.remarks)
+  end)
+
+  it("reads asv's samples by parameters, its commit and CPU; what has no samples is left out", function()
+    local r = pmc.import(FOLDER .. "asv.json")
+    local cell = cell_of(r, "suite.time_keys(10)")
+    assert.same({ 2000000, 2100000, 2100000, 2200000 }, cell:values "duration_time")
+    assert.same({ "9f2c1b7a3d5e", "Intel(R) Xeon(R)", 2 }, { r.header.notes.commit, r.header.host.cpu,
+      #r.remarks })
+  end)
+
+  it("refuses files of other kinds, damaged ones and those without repetitions", function()
+    local folder = support.folder()
+    for text, why in pairs { ["{"] = "unterminated", ["[1]"] = "no tool is known", ["x"] = "no valid JSON",
+        ['{"results":[{"command":"ls","mean":1}]}'] = "it has no repetitions: ls: it has no times",
+        ['{"context":{"executable":"x"},"benchmarks":[1]}'] = "it is damaged" } do
+      support.write(folder .. "/x", text)
+      assert.error_matches(function() pmc.import(folder .. "/x") end, why)
+    end
+    assert.error_matches(function() pmc.import(folder .. "/none") end, "No such file")
+  end)
+end)
+
+describe("pmclua import", function()
+  it("stores what compare, gate and history take", function()
+    local folder = support.folder()
+    local a, b = folder .. "/a.jsonl", folder .. "/b.jsonl"
+    for path, commit in pairs { [a] = "1a", [b] = "2b" } do
+      local found = support.pmclua { "import", FOLDER .. "google.json", "--store", path, "--note",
+        "commit=" .. commit }
+      assert.same({ 0, "", "" }, { found.status, found.out, found.err })
+    end
+    assert.same({ 1, 2 }, { support.pmclua({ "import", FOLDER .. "go.txt", "--store", a }).status,
+      support.pmclua({ "import" }).status })
+    assert.matches("copy/64", support.pmclua({ "compare", a, b }).out, 1, true)
+    assert.equal(0, support.pmclua({ "gate", a, b, "-l", "rounds <= +1%" }).status)
+    assert.equal(3, support.pmclua({ "gate", a, b, "-l", "rounds <= 2" }).status)
+  end)
+end)
