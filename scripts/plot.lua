@@ -8,7 +8,7 @@
 --   iterations, with their line and residuals), `order` (values in time order), `histogram`.
 --   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
--- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg | FILE.png]
+-- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg|.png|.pdf|.eps]
 -- example:
 --   pmclua pages --store pages.jsonl
 --   pmclua plot pages.jsonl --kind ecdf
@@ -49,7 +49,7 @@ local KINDS = { "distribution", "ecdf", "factor", "fit", "regression", "order", 
 local opt = pmc.options {
   { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },
   { "name", short = "n", value = "EVENT", help = "event or metric (default: the primary one)" },
-  { "output", short = "o", value = "FILE", help = "write the picture to FILE: .svg, .png or .txt" },
+  { "output", short = "o", value = "FILE", help = "write the picture to FILE: .svg .png .pdf .eps .txt" },
   { "format", choices = pmc.formats "plot", value = "F",
     help = "picture format, whatever FILE is called" },
   { "only", old = "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },

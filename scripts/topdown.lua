@@ -49,7 +49,7 @@ local opt = pmc.options(pmc.targets.options {
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "format", "table", choices = pmc.formats "topdown", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE" },
-  { "plot", value = "FILE", help = "draw the bars of the tree: .svg, .png or .txt" },
+  { "plot", value = "FILE", help = "draw the bars of the tree: .svg, .png, .pdf, .eps or .txt" },
   { "plan", false, help = "show rounds, nodes, passes and how many runs they take, then exit" },
   { "store", value = "FILE", help = "store every repetition in this new file" },
   { "quiet", false, help = "show no progress" },

@@ -130,6 +130,20 @@ describe("the HTML report", function()
     end
   end)
 
+  it("has warnings before plots, a caption above each, and plots that follow the dark", function()
+    local svg = '<svg width="8"><rect fill="#ffffff"/></svg>'
+    local html = page(two_commands(), { plots = { { title = "a plot", svg = svg } } })
+    assert.is_true(html:find('id="notes"', 1, true) < html:find('id="plots"', 1, true))
+    assert.matches("<figure><figcaption>a plot</figcaption><img", html, 1, true)
+    assert.matches("prefers%-color%-scheme", (html:match 'src="data:image/svg%+xml,(.-)"':gsub("%%2D", "-")))
+  end)
+
+  it("has a list of contents where it is long", function()
+    local html = page(two_commands())
+    assert.is_nil(html:find("<nav", 1, true))
+    assert.matches('<figure class="table" id="table-1">', html, 1, true)
+  end)
+
   it("escapes whatever names hold", function()
     local html = page(two_commands { "<script>alert(1)</script>", "\"><img src=x onerror='x()'>\27[2J" })
     assert.is_nil(html:find("<script", 1, true))

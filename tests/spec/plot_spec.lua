@@ -133,6 +133,19 @@ describe("a chart", function()
       chart(r, "histogram").panels[1].series[1].data)
   end)
 
+  it("has counts as people write them where its axis is logarithmic", function()
+    local records, header = {}, sizes_header()
+    for i, record in ipairs(records_of(header)) do
+      record.counts[1] = record.counts[1] * (record.levels.n == 512 and 1e4 or 1)
+      records[i] = record
+    end
+    local y = chart(made.result(header, records), "factor").panels[1].y
+    assert.same({ "cycles per iteration", true }, { y.label, y.log })
+    local labels = require("pmclua.base.lists").column(y.tics, 1)
+    local shown = table.concat(labels, " ")
+    assert.truthy(shown:find("1,000 10,000 100,000 1 M", 1, true), shown)
+  end)
+
   it("is headed by what ran where there is no question", function()
     assert.equal("rows and columns", chart(sizes { question = false }, "ecdf").title)
   end)
@@ -270,19 +283,21 @@ describe("a plot", function()
 
   it("is written to a file by the end of its name", function()
     local folder = support.folder()
-    for _, name in ipairs { "a.svg", "a.png", "a.txt" } do
+    for _, name in ipairs { "a.svg", "a.png", "a.pdf", "a.eps", "a.txt" } do
       local drawn = sizes():plot { kind = "ecdf", output = folder .. "/" .. name }
       assert.equal("written to " .. folder .. "/" .. name, tostring(drawn))
     end
     assert.matches("<svg", support.read(folder .. "/a.svg"), 1, true)
     assert.equal("\137PNG", support.read(folder .. "/a.png"):sub(1, 4))
+    assert.equal("%PDF", support.read(folder .. "/a.pdf"):sub(1, 4))
+    assert.equal("%!PS", support.read(folder .. "/a.eps"):sub(1, 4))
     sizes():plot { output = folder .. "/A.SVG" }
     assert.matches("<svg", support.read(folder .. "/A.SVG"), 1, true)
     local r, nowhere = sizes(), folder .. "/no/a.svg"
-    assert.matches("written as .svg, .png or .txt, not as .pdf", message_of(r.plot, r,
-      { output = folder .. "/a.pdf" }), 1, true)
-    assert.is_false(support.exists(folder .. "/a.pdf"))
-    r:plot { output = folder .. "/a.pdf", format = "text" }
+    assert.matches("written as .svg, .png, .pdf, .eps or .txt, not as .gif", message_of(r.plot, r,
+      { output = folder .. "/a.gif" }), 1, true)
+    assert.is_false(support.exists(folder .. "/a.gif"))
+    r:plot { output = folder .. "/a.gif", format = "text" }
     assert.matches("cannot write", message_of(r.plot, r, { output = nowhere }), 1, true)
   end)
 

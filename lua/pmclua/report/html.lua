@@ -84,7 +84,7 @@ end
 -- The class attribute of a cell; nil: it has no class.
 local function class_of(column, tone)
   local classes = { (column.align or "left") ~= "left" and "number" or nil }
-  if column.name == "shape" then classes[#classes + 1] = "shape" end
+  if column.name == "shape" or column.name == "verdict" then classes[#classes + 1] = column.name end
   classes[#classes + 1] = tone
   return #classes > 0 and ('class="%s"'):format(table.concat(classes, " ")) or nil
 end
@@ -122,13 +122,15 @@ local function image(svg, title)
   return ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(title), data)
 end
 
--- A block as an element; one that has a drawing is shown by that.
-local function block(shown)
+-- A block as an element, the `number`-th; one that has a drawing is shown by that.
+local function block(shown, number)
+  local id = number and (' id="table-%d"'):format(number) or ""
   local title = #shown.title > 0 and element("figcaption", escape(table.concat(shown.title, " · "))) or ""
   if shown.drawing then
     return element("figure", title .. image(shown.drawing, table.concat(shown.title, " · ")))
   end
-  return element("figure", title .. (#shown.columns > 0 and table_of(shown) or "")) .. notes_list(shown.notes)
+  return element("figure", title .. (#shown.columns > 0 and table_of(shown) or ""), 'class="table"' .. id)
+    .. notes_list(shown.notes)
 end
 
 local function page(title, body, more_style)
@@ -139,8 +141,19 @@ local function page(title, body, more_style)
     "</body>", "</html>", "" }, "\n")
 end
 
+-- gnuplot's colours for paper and ink, in the dark; those of series are seen on both.
+local DARK = [[<style>@media (prefers-color-scheme: dark) { svg { background: #14171b }
+rect[fill="#ffffff"] { fill: #14171b } text { fill: #e6e9ed } [fill="black"] { fill: #e6e9ed }
+[color="black"] { color: #9aa4b0 } [stroke="black"], [stroke="rgb(  0,   0,   0)"] { stroke: #9aa4b0 }
+[stroke="rgb(221, 221, 221)"] { stroke: #333a42 } }</style>]]
+
+local function in_the_dark(svg)
+  return (svg:gsub("<svg[^>]*>", function(opening) return opening .. DARK end, 1))
+end
+
 local function figure(plot)
-  return element("figure", image(plot.svg, plot.title) .. element("figcaption", escape(plot.title)))
+  local caption = element("figcaption", escape(plot.title))
+  return element("figure", caption .. image(in_the_dark(plot.svg), plot.title))
 end
 
 -- What gnuplot draws of the result where it is installed; else why plots that the page could have are missing.
@@ -254,10 +267,26 @@ local function conclusion(report)
   return report.result and section("verdicts", "Verdicts", verdicts(report.result)) or ""
 end
 
+local MANY = 5                  -- tables that need no list of contents
+
+-- Links to the tables of a long page; "" where it is short.
+local function contents(report)
+  if #report.blocks <= MANY then return "" end
+  local items, seen = {}, {}
+  for number, one in ipairs(report.blocks) do
+    local title = one.title[1] or "table " .. number
+    local link = element("a", escape(title), ('href="#table-%d"'):format(number))
+    if not seen[title] then items[#items + 1] = element("li", link) end
+    seen[title] = true
+  end
+  return element("nav", element("ul", table.concat(items)), 'aria-label="Contents"')
+end
+
 -- Sections that unfold.
 local function details(report)
   return joined(report.details and report.details() or {}, function(detail)
-    return element("details", element("summary", escape(detail.title)) .. joined(detail.blocks, block))
+    local blocks = joined(detail.blocks, function(one) return block(one) end)
+    return element("details", element("summary", escape(detail.title)) .. blocks)
   end)
 end
 
@@ -268,11 +297,14 @@ end
 
 local function body(report, title, options)
   local noted = section("notes", "Notes and warnings", notes_list(report.notes))
-  local shown = section("tables", "Tables", joined(report.blocks, block))
+  local numbered = {}
+  for number, one in ipairs(report.blocks) do numbered[number] = block(one, number) end
+  local shown = section("tables", "Tables", table.concat(numbered, "\n"))
   local drawn = section("plots", "Plots", plots(report, options))
-  -- Below a long table nobody would look for notes.
-  local parts = report.details and { noted, shown, drawn } or { shown, drawn, noted }
-  return table.concat({ element("h1", escape(title)), conclusion(report), unpack(parts) }, "\n") .. "\n"
+  -- Below a long table, or plots, nobody would look for notes.
+  local parts = report.details and { noted, shown, drawn } or { shown, noted, drawn }
+  local opening = { element("h1", escape(title)), conclusion(report), contents(report) }
+  return table.concat(lists.joined { opening, parts }, "\n") .. "\n"
     .. section("details", "Source and instructions", details(report))
     .. (report.result and background(report.result) or "")
 end

@@ -28,6 +28,8 @@ local FORMATS = {
   { "junit", "checks", ending = "xml" },
   { "svg", "drawing", "picture" },
   { "png", "picture" },
+  { "pdf", "picture" },
+  { "eps", "picture" },
 }
 
 -- By kind of report, the module that makes each form; its function is called as the form, and takes the object and the

@@ -23,4 +23,10 @@ tbody tr:nth-child(even) { background: color-mix(in srgb, var(--rule) 25%, trans
 .verdicts { list-style: none; padding: 0; font-size: 1.1rem; } .verdicts .plain { color: var(--ink); }
 .sentence { font-size: 1.15rem; font-weight: 600; } .notes { color: var(--quiet); font-size: .92rem; }
 img { max-width: 100%; }
+nav ul { columns: 16rem; padding-left: 1.2rem; font-size: .95rem; } a { color: var(--good); }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; } h1 { font-size: 1.3rem; } th, td { padding-right: .6rem; }
+  .verdict { position: sticky; right: 0; background: var(--paper); padding-left: .4rem; }
+  figure.table figcaption::after { content: " (scrolls sideways)"; color: var(--quiet); font-weight: 400; }
+}
 ]]

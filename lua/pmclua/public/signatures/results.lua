@@ -37,8 +37,8 @@ record plot_options picture_options
   name?: name -- the event or metric; default: the primary one
 
 record picture_options
-  output?: path -- a path that ends in .svg, .png or .txt
-  format?: "text"|"svg"|"png"
+  output?: path -- a path that ends in .svg, .png, .pdf, .eps or .txt
+  format?: "text"|"svg"|"png"|"pdf"|"eps"
   width?: integer(20..100000) -- pixels, or characters of text
   height?: integer(5..100000)
 
@@ -49,11 +49,11 @@ class plot plot
   output?: string -- where it was written
   > plot = pmc.measure("true", { events = "page-faults", repetitions = 6, quiet = true }):plot "ecdf"
 
-plot:render(format?: "text"|"svg"|"png") -> string
+plot:render(format?: "text"|"svg"|"png"|"pdf"|"eps") -> string
   The picture.
   > io.write(plot:render "svg")
 
-plot:write(path: path, format?: "text"|"svg"|"png")
+plot:write(path: path, format?: "text"|"svg"|"png"|"pdf"|"eps")
   Writes the picture: SVG, PNG or text by the end of the path.
   raises an error where the path cannot be written
   > plot:write(os.tmpname() .. ".svg")

@@ -10,6 +10,8 @@ local BYTES = { { 2 ^ 30, "GiB" }, { 2 ^ 20, "MiB" }, { 2 ^ 10, "KiB" }, { 1, "B
 local COUNTS = { { 1e18, "×10¹⁸" }, { 1e15, "×10¹⁵" },
   { 1e12, "×10¹²" }, { 1e9, "×10⁹" }, { 1e6, "×10⁶" }, { 1e3, "×10³" } }
 
+local MOST_DECADES = 8
+
 local function scale_of(largest, scales)
   for _, scale in ipairs(scales) do
     if largest >= scale[1] then return scale end
@@ -21,7 +23,7 @@ local function unit_of(unit, largest)
   if unit == "ns" then return unpack(scale_of(largest, TIMES)) end
   if unit == "B" then return unpack(scale_of(largest, BYTES)) end
   if unit == "%" then return 0.01, "%" end
-  if unit == "" and largest >= 10000 then return unpack(scale_of(largest, COUNTS)) end
+  if unit == "" and largest >= 1e6 then return unpack(scale_of(largest, COUNTS)) end
   return 1, unit
 end
 
@@ -29,6 +31,7 @@ end
 ---@field divisor number
 ---@field label string
 ---@field log? boolean cells lie far apart
+---@field tics? { [1]: string, [2]: number }[] of counts on a logarithmic axis
 
 --- The scale of values up to `largest`.
 ---@param name string what they are
@@ -39,6 +42,18 @@ function M.scale(name, unit, largest)
   local divisor, shown = unit_of(unit or "", largest)
   return { divisor = divisor,
     label = shown ~= "" and ("%s (%s)"):format(text.safe(name), shown) or text.safe(name) }
+end
+
+-- Powers of ten about some counts, as people write them: "10,000", "1 M".
+local function decades(least, largest)
+  local tics, first, last = {}, math.floor(math.log10(least)), math.ceil(math.log10(largest))
+  local step = math.max(1, math.ceil((last - first) / MOST_DECADES))
+  for power = first, last, step do
+    local value = 10 ^ power
+    local shown = value < 1e6 and text.count(value) or text.short(value):gsub("%.0+", "")
+    tics[#tics + 1] = { (shown:gsub("%.0+$", "")), value }
+  end
+  return tics
 end
 
 --- The scale of a quantity over some cells.
@@ -56,6 +71,10 @@ function M.of_cells(cells, name)
   local per = is_event and cells[1].per == "iteration" and " per iteration" or ""
   local scale = M.scale(summary.title .. per, summary.unit, largest)
   scale.log = least > 0 and M.are_far(medians)
+  if scale.log and summary.unit == "" then
+    scale = { divisor = 1, label = text.safe(summary.title .. per), log = true,
+      tics = decades(least, largest) }
+  end
   return scale
 end
 

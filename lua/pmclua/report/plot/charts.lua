@@ -81,7 +81,7 @@ function M.distribution(result, name)
   end
   return chart_of(result, cells, count, "values, quartiles and extremes", { {
     x = { label = "", tics = tics, named = true, low = 0.4, high = #cells + 0.6 },
-    y = { label = scale.label, log = scale.log }, series = series } })
+    y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
 end
 
 -- ---- ECDF ------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ function M.factor(result, name)
   local said = "medians with " .. words.interval_of() .. "s" .. without_intervals(cells, name)
   if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "cell")) end
   return chart_of(result, cells, #cells, said, { { x = axis.around(text.safe(swept), tics, log),
-    y = { label = scale.label, log = scale.log }, series = series } })
+    y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
 end
 
 -- ---- growth: a factor against a quantity, with the curve -------------------------------------------------
@@ -214,7 +214,7 @@ function M.fit(result, name)
   x.high = math.max(x.high, 1.2 * above[2].data[#above[2].data][1])
   return chart_of(result, cells, #cells, "medians with " .. words.interval_of()
     .. "s, the curve that fits best, dashed beyond the data; and residuals", {
-      { x = x, y = { label = scale.label, log = true }, series = above },
+      { x = x, y = { label = scale.label, log = true, tics = scale.tics }, series = above },
       { x = x, y = { label = "residual (%)", zero = true }, series = below } })
 end
 
@@ -293,7 +293,7 @@ function M.order(result, name)
   end
   return chart_of(result, cells, count, "values in the order of measuring", { {
     x = { label = "place in time, counted in repetitions of all cells" },
-    y = { label = scale.label, log = scale.log }, series = series } })
+    y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
 end
 
 -- ---- histogram -------------------------------------------------------------------------------------------

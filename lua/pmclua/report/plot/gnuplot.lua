@@ -57,7 +57,10 @@ local TERMINALS = {
   svg = "set terminal svg size %d,%d font 'sans-serif,13' noenhanced rounded background '#FFFFFF'",
   png = "set terminal pngcairo size %d,%d font 'sans,11' noenhanced rounded background '#FFFFFF'",
   text = "set terminal dumb size %d,%d noenhanced",
+  pdf = "set terminal pdfcairo size %gin,%gin font 'sans,10' noenhanced rounded",
+  eps = "set terminal epscairo size %gin,%gin font 'sans,10' noenhanced rounded",
 }
+local PER_INCH = { pdf = 120, eps = 120 }      -- pixels of the other formats
 
 -- ---- texts and numbers -----------------------------------------------------------------------------------
 
@@ -221,14 +224,14 @@ end
 
 --- The gnuplot commands that draw a chart.
 ---@param chart pmclua.Chart
----@param format "svg"|"png"|"text"
+---@param format "svg"|"png"|"pdf"|"eps"|"text"
 ---@param output string path of the picture
 ---@param size { width: integer, height: integer } pixels, or characters
 ---@return string
 function M.commands(chart, format, output, size)
-  local panels, is_text = #chart.panels, format == "text"
+  local panels, is_text, per_inch = #chart.panels, format == "text", PER_INCH[format] or 1
   size = { width = size.width, height = is_text and math.floor(size.height / panels) or size.height }
-  local out = { TERMINALS[format]:format(size.width, size.height), "set encoding utf8",
+  local out = { TERMINALS[format]:format(size.width / per_inch, size.height / per_inch), "set encoding utf8",
     ("set output '%s'"):format(output:gsub("'", "''")), "set tics out nomirror", "set border 3",
     is_text and "unset grid" or "set grid lc rgb '#DDDDDD'", "set style fill solid 0.25 border" }
   local number_of = add_data(out, chart)
@@ -310,7 +313,7 @@ end
 
 --- Draws a chart.
 ---@param chart pmclua.Chart
----@param format "svg"|"png"|"text"
+---@param format "svg"|"png"|"pdf"|"eps"|"text"
 ---@param size? { width: integer?, height: integer? } pixels, or characters for text
 ---@return string picture raises an error object where gnuplot is missing or fails
 function M.draw(chart, format, size)

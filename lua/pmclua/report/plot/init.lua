@@ -12,14 +12,14 @@ local text = require "pmclua.base.text"
 local M = {}
 
 M.KINDS = { "distribution", "ecdf", "factor", "fit", "regression", "order", "histogram", "time" }
-M.FORMATS = { "text", "svg", "png" }
+M.FORMATS = { "text", "svg", "png", "pdf", "eps" }
 
 local WIDEST = 120              -- characters of text
 
 ---@class pmclua.PlotOptions
 ---@field kind? "distribution"|"ecdf"|"factor"|"fit"|"regression"|"order"|"histogram" the first that fits by default
 ---@field name? string event or metric, the primary one by default
----@field format? "text"|"svg"|"png" text by default, or what `output` ends in
+---@field format? "text"|"svg"|"png"|"pdf"|"eps" text by default, or what `output` ends in
 ---@field output? string path: the picture is written there
 ---@field width? integer pixels, or characters of text
 ---@field height? integer
@@ -31,7 +31,7 @@ local WIDEST = 120              -- characters of text
 local Plot = require("pmclua.public.class").new("results", "plot", "output width height")
 
 --- The picture.
----@param format? "text"|"svg"|"png"
+---@param format? "text"|"svg"|"png"|"pdf"|"eps"
 ---@return string
 function Plot:render(format)
   local draw = require("pmclua.report.plot.gnuplot").draw
@@ -43,7 +43,7 @@ end
 
 --- Writes the picture: SVG, PNG or text by the end of the name; any other end is refused.
 ---@param path string
----@param format? "text"|"svg"|"png" whatever the name
+---@param format? "text"|"svg"|"png"|"pdf"|"eps" whatever the name
 function Plot:write(path, format)
   require("pmclua.host.output").bytes(self:render(format or M.format_of(path)), path)
   self.output = path
@@ -58,7 +58,7 @@ function M.format_of(path)
   local ending = path:match "%.(%a%w*)$"
   local format = not ending and "text" or require("pmclua.report").format_of(path, "plot")
   if format then return format end
-  local said = "a plot is written as .svg, .png or .txt, not as .%s, unless a format is given"
+  local said = "a plot is written as .svg, .png, .pdf, .eps or .txt, not as .%s, unless a format is given"
   explain.misuse(said:format(ending), 4)
 end
 
