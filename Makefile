@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-why check-bisect check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -96,6 +96,9 @@ check-aa: all ## compare equals of each kind of workload, quiet and beside three
 check-mutants: all ## exchange MUTANTS=100 tokens, drawn with SEED=1 from IN="lua/pmclua core": do specs notice?
 	@tests/packages build run test
 	@./pmclua tests/mutants/run.lua $(or $(MUTANTS),100) $(or $(SEED),1) $(IN)
+
+check-cluster: all ## jobs under a real Slurm on this machine, with KILLS=100 kills; skipped where Slurm is not installed
+	tests/cluster/check $(or $(KILLS),100)
 
 check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memory, descriptors, speed; takes minutes
 	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
