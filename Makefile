@@ -98,7 +98,7 @@ check-mutants: all ## exchange MUTANTS=100 tokens, drawn with SEED=1 from IN="lu
 	@./pmclua tests/mutants/run.lua $(or $(MUTANTS),100) $(or $(SEED),1) $(IN)
 
 check-cluster: all ## jobs under a real Slurm on this machine, with KILLS=100 kills; skipped where Slurm is not installed
-	tests/cluster/check $(or $(KILLS),100)
+	@tests/cluster/check $(or $(KILLS),100)
 
 check-soak: all ## repeat operations a million times (SHARE=0.01 of that): memory, descriptors, speed; takes minutes
 	@./pmclua tests/soak/run.lua $(or $(SHARE),1)
