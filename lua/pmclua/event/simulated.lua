@@ -31,7 +31,7 @@ M.events = {
   { "branch-misses", { "Bcm" }, "conditional branches that the simulated predictor mispredicts" },
   { "indirect-branches", { "Bi" }, "indirect branches executed" },
   { "indirect-misses", { "Bim" }, "indirect branches that the simulated predictor mispredicts" },
-  { "allocations", { "tbk" }, "heap blocks allocated (malloc, new …); each realloc is one more" },
+  { "allocations", { "tbk" }, "heap blocks allocated by malloc, new and the like; each realloc is one more" },
   { "allocated-bytes", { "tb" }, "bytes of all heap blocks allocated", "bytes" },
   { "peak-heap", { "gb" }, "bytes of the heap blocks that exist at once, at their most", "bytes" },
   { "unread-bytes", { "unread" },
