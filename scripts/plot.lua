@@ -8,7 +8,7 @@
 --   iterations, with their line and residuals), `order` (values in time order), `histogram`.
 --   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
--- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE.svg|.png|.pdf|.eps]
+-- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE]
 -- example:
 --   pmclua pages --store pages.jsonl
 --   pmclua plot pages.jsonl --kind ecdf
