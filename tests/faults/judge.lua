@@ -86,9 +86,11 @@ end
 -- ---- calls: of functions, JSON ----
 
 function TRUTHS.calls(result, text, complain)
-  local report = json.decode(text)
-  if not report or not report.regions then return false end
-  local is_said = result.err ~= "" or report.lost > 0 or report.why or report.outcome ~= "done"
+  local whole = json.decode(text)
+  local report = whole and whole.calls and whole.calls[1]
+  if not report then return false end
+  local is_said = result.err ~= "" or whole.remarks[1] or report.lost > 0 or report.why
+    or report.outcome ~= "done"
   for _, region in ipairs(report.regions) do
     local faults = region.events.page_faults
     is_said = is_said or region.notes[1] or region.why or not faults or faults.why
