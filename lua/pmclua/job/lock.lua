@@ -1,9 +1,7 @@
 --- lock.lua: a lock in a folder that several hosts see; it says who holds it.
 --
--- A lock is the newest of numbered files NAME.1, NAME.2, …: whose it is, or "{}" when it was let go. Taking
--- it makes the
--- next number by link(2), which is atomic on NFS, too, of a file whose name nobody else has. A number that
--- was used is
+-- A lock is the newest of numbered files NAME.1, NAME.2, …: whose it is, or "{}" when it was let go. Taking it makes the
+-- next number by link(2), which is atomic on NFS, too, of a file whose name nobody else has. A number that was used is
 -- never used again while a newer one is there, so two that find the same dead owner cannot both take it.
 
 local core = require "pmclua.core"
@@ -26,7 +24,9 @@ local function path_of(folder, name, number) return ("%s/%s.%d"):format(folder, 
 -- The newest number; 0: there is none.
 local function newest(folder, name)
   local most = 0
-  for entry in require("lfs").dir(folder) do
+  local ok, entries, state = pcall(require("lfs").dir, folder)
+  if not ok then refuse("read", folder, (entries:gsub("^.*: ", ""))) end
+  for entry in entries, state do
     local own, number = entry:match "^(.*)%.(%d+)$"
     if own == name then most = math.max(most, tonumber(number)) end
   end
