@@ -17,12 +17,12 @@
 --   task-clock · ls -l /etc · aslr = false · 10 repetitions, 2 warm-ups
 --     baseline environment_bytes = 64
 --   environment_bytes   ls -l /etc  ±      ratio  95 % interval  verdict
---                  64      1.77 ms  2.8 %      –  –              –
---                 512      1.78 ms  1.7 %  1.006  0.978 … 1.031  undecided
---               1,024      1.76 ms  3.7 %  0.990  0.955 … 1.022  undecided
---               2,048      1.77 ms  1.6 %  0.991  0.968 … 1.017  undecided
---               3,072      1.77 ms  3 %    1.017  0.981 … 1.044  undecided
---               4,096      1.78 ms  2.6 %  1.009  0.982 … 1.037  undecided
+--                  64      6.96 ms  8.4 %      –  –              –
+--                 512      6.66 ms  6.1 %  0.959  0.66 … 1.11    undecided
+--               1,024      6.96 ms  13 %   1.012  0.71 … 1.17    undecided
+--               2,048      6.65 ms  13 %   0.968  0.63 … 1.15    undecided
+--               3,072      6.99 ms  10 %   1.024  0.83 … 1.21    undecided
+--               4,096      6.89 ms  8.9 %  0.967  0.72 … 1.11    undecided
 --
 --   ...
 -- reading: a difference between rows is not a property of the program; a comparison of two builds may

@@ -10,10 +10,11 @@
 --   pmclua tlb --repetitions 10 --set places=64,2048
 --   What does touching another page cost?
 --
---   duration_time per iteration · 10 repetitions, 2 warm-ups · baseline lines
---   places     lines  ±          pages  ±      ratio  95 % interval  verdict
---       64   1.91 ns  7.7 %    1.95 ns  5.9 %  1.001  0.93 … 1.07    undecided
---    2,048   6.25 ns  7.4 %   17.18 ns  7.2 %  2.745  2.53 … 2.92    SLOWER
+--   duration_time per iteration · 10 repetitions in 10 processes, 2 warm-ups
+--     baseline lines
+--   places     lines  ±         pages  ±      ratio  95 % interval  verdict
+--       64   1.26 ns  4.3 %   1.25 ns  4.2 %  1.026  0.974 … 1.045  undecided
+--    2,048   4.37 ns  4.7 %   7.71 ns  3 %    1.761  1.69 … 1.83    SLOWER
 -- reading: where lines are cheap and pages are not, the difference is the cost of TLB misses; the number
 --   of places at which it begins is the reach of the TLB.
 -- caveats: the distance is 4160 bytes, not 4096, so that the lines do not all fall into one set of the
