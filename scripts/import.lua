@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- What did another benchmark tool measure? As a result that compare, gate, report and history take.
+-- What did another benchmark tool measure? As a stored result.
 -- for: compare
 --
 -- method: reads what google/benchmark (--benchmark_out_format=json), criterion (target/criterion),

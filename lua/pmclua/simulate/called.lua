@@ -24,7 +24,7 @@ end
 -- The address of a region's first instruction, as its file has it; nil: the file does not say.
 local function address_of(point)
   local file = symbols.open(point.file)
-  local code = file and file:code(tonumber(point.offset))
+  local code = file and file:code(tonumber(point.begins or point.offset))
   if file then file:close() end
   return code and tonumber(code.address)
 end

@@ -40,12 +40,13 @@ local STANDS = "its entry's probe stands at +%d, the first instruction that Linu
   .. "before is not counted"
 local STEPPED = "Linux steps the instruction at its entry: each call costs some microseconds more than others"
 
--- The probe of an entry goes to an instruction that Linux emulates, where every call passes one.
+-- The probe of an entry goes to an instruction that Linux emulates, where every call passes one. The function begins
+-- where it did, for who counts calls by its address.
 local function place_entry(symbol, body, region)
   local entry = region.points[1]
   if entry.kind ~= "entry" then return end
   if body.probe_at and body.probe_at ~= symbol.offset then
-    entry.offset = body.probe_at
+    entry.offset, entry.begins = body.probe_at, symbol.offset
     table.insert(region.notes, STANDS:format(body.probe_at - symbol.offset))
   end
   if body.is_stepped then table.insert(region.notes, STEPPED) end
