@@ -350,4 +350,21 @@ function M.meant_or_all(word, candidates)
   return M.meant(word, candidates) or "there are " .. M.list(candidates)
 end
 
+--- Whole numbers as ranges: "3,17-19". Digits are kept as they are written: "01-03".
+---@param numbers (integer|string)[] ascending
+---@return string
+function M.ranges(numbers)
+  local words, parts, i = {}, {}, 1
+  for k, one in ipairs(numbers) do
+    words[k] = type(one) == "string" and one or ("%.0f"):format(one)
+  end
+  while words[i] do
+    local last = i
+    while words[last + 1] and tonumber(words[last + 1]) == tonumber(words[last]) + 1 do last = last + 1 end
+    parts[#parts + 1] = last == i and words[i] or words[i] .. "-" .. words[last]
+    i = last + 1
+  end
+  return table.concat(parts, ",")
+end
+
 return M

@@ -1,7 +1,6 @@
 --- folder.lua: the folder of a job: job.json, a result file for each shard, and what is known of the shards.
 --
--- Invariant: job.json is written once, whole, by the first shard that comes; all others go by it. A shard's
--- file is
+-- Invariant: job.json is written once, whole, by the first shard that comes; all others go by it. A shard's file is
 -- named by its number, and written by whoever holds the shard's lock.
 
 local core = require "pmclua.core"
@@ -138,26 +137,11 @@ end
 
 -- ---- shards ----
 
---- Whole numbers as ranges: "3,17-19".
----@param numbers integer[] ascending
----@return string
-function M.ranges(numbers)
-  local parts, first = {}, nil
-  for i, number in ipairs(numbers) do
-    first = first or number
-    if numbers[i + 1] ~= number + 1 then
-      parts[#parts + 1] = first == number and ("%d"):format(number) or ("%d-%d"):format(first, number)
-      first = nil
-    end
-  end
-  return table.concat(parts, ",")
-end
-
 -- The array tasks of all shards.
 local function tasks_of(job)
   local list = {}
   for number = 1, job.shards do list[number] = job.first + (number - 1) * job.step end
-  return M.ranges(list)
+  return text.ranges(list)
 end
 
 --- The shard of an array task. Tasks of an array that is started again have the numbers of the first one.

@@ -53,7 +53,7 @@ local function shards_of(folder)
     end
   end
   return paths, lists.map(lists.keys(lacking), function(state)
-    local tasks = require("pmclua.job.folder").ranges(lacking[state])
+    local tasks = require("pmclua.base.text").ranges(lacking[state])
     return ("%s shards: %s (%d of %d; see `pmclua status %s`)"):format(state, tasks, #lacking[state],
       job.shards, text.safe(folder))
   end), job

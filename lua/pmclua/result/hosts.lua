@@ -7,6 +7,7 @@
 -- elsewhere is another machine's by its name, too: no cell is of two machines unsaid.
 
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -92,14 +93,7 @@ end
 -- Numbers of names that differ by a number alone, as "[01-64,70]"; numbers of equal length go together.
 local function folded_numbers(digits)
   table.sort(digits)
-  local parts, i = {}, 1
-  while digits[i] do
-    local last = i
-    while digits[last + 1] and tonumber(digits[last + 1]) == tonumber(digits[last]) + 1 do last = last + 1 end
-    parts[#parts + 1] = last == i and digits[i] or ("%s-%s"):format(digits[i], digits[last])
-    i = last + 1
-  end
-  return #digits == 1 and digits[1] or ("[%s]"):format(table.concat(parts, ","))
+  return #digits == 1 and digits[1] or ("[%s]"):format(text.ranges(digits))
 end
 
 --- Names of hosts, each once, as batch systems write them: "n[01-64,70]", "login".

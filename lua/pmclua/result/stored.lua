@@ -39,7 +39,7 @@ function M.job(folder)
   local facts = lists.copy(about)
   facts.list = job:states()
   about.list = facts.list
-  function about.tasks(shards) return folders.ranges(lists.column(shards, "task")) end
+  function about.tasks(shards) return require("pmclua.base.text").ranges(lists.column(shards, "task")) end
   function about.json()
     local order = { "number", "task", "state" }
     return require("pmclua.base.json").encode(facts, { order = order, indent = 1 }) .. "\n"
