@@ -3,6 +3,7 @@
 -- Invariant: commits that are built from the same are one level. Of a merge that is named its branch is searched, too.
 
 local builds = require "pmclua.commits.builds"
+local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local core = require "pmclua.core"
 local exact = require "pmclua.commits.exact"
 local lists = require "pmclua.base.lists"
@@ -16,7 +17,7 @@ local units = require "pmclua.base.units"
 
 local M = {}
 
-local MARGIN, EXACT_MARGIN, BUDGET_S = 0.01, 0.001, 7200
+local EXACT_MARGIN, BUDGET_S = 0.001, 7200
 local TIME, COUNT = "duration_time", simulated.spec "instructions"
 
 ---@class pmclua.CommitStep
@@ -83,7 +84,7 @@ local function is_exact(event) return event:find("^valgrind::") ~= nil end
 ---@param self pmclua.Bisection
 ---@param event string
 ---@return number share
-function M.margin(self, event) return self.margin or is_exact(event) and EXACT_MARGIN or MARGIN end
+function M.margin(self, event) return self.margin or is_exact(event) and EXACT_MARGIN or DEFAULT_MARGIN end
 
 -- Steps of an exact count among commits.
 local function count_steps(self, commits, event)

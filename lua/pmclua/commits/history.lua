@@ -1,6 +1,7 @@
 --- history.lua: values by commit: of an experiment with commits as a factor, or of stored results that know their
 -- commits.
 
+local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local lists = require "pmclua.base.lists"
 local problem = require "pmclua.base.problem"
 local repository = require "pmclua.commits.repository"
@@ -10,7 +11,6 @@ local units = require "pmclua.base.units"
 local M = {}
 
 local FACTOR = "commit"
-local MARGIN = 0.01
 
 ---@class pmclua.HistoryPoint
 ---@field commit string its short name
@@ -165,7 +165,7 @@ end
 ---@param options table of history_options
 ---@return pmclua.History
 function M.history(options)
-  local margin = 100 * (options.margin and units.share(options.margin) or MARGIN)
+  local margin = 100 * (options.margin and units.share(options.margin) or DEFAULT_MARGIN)
   if options.files then return of_files(options, margin) end
   return of_commits(options, margin)
 end

@@ -5,6 +5,7 @@
 -- `problem.measure`; nothing else here does anything but reckon.
 
 local choice = require "pmclua.commits.choice"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local posteriors = require "pmclua.commits.posterior"
@@ -109,7 +110,7 @@ local function compare(self, before, after)
 end
 
 local function interval(estimate)
-  local low, high = mean.interval(estimate, 0.95)
+  local low, high = mean.interval(estimate, LEVEL)
   return { mean = estimate.mean, low = low, high = high }
 end
 

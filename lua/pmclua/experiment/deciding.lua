@@ -64,7 +64,7 @@ local function is_wide(summary)
   if summary.n < 2 or summary.exact then return false end
   local means = require "pmclua.stats.mean"
   local found = means.of(summary.values)
-  local low, high = means.interval(found, stop.simulated_level(0.95))
+  local low, high = means.interval(found, stop.simulated_level())
   return (high - low) / 2 > NARROW * math.abs(found.mean)
 end
 

@@ -4,6 +4,7 @@
 
 local keys = require "pmclua.experiment.keys"
 local checking = require "pmclua.base.arguments"
+local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local lists = require "pmclua.base.lists"
 local signatures = require "pmclua.public.call"
 local meant, sorted_keys = checking.meant, checking.keys
@@ -37,7 +38,7 @@ declare.DEFAULT_EVENTS = { "duration_time", "task-clock", "context-switches", "c
 -- ---- the whole ----
 
 local DEFAULTS = { warmup = 2, on_failure = "stop", passes = "rerun", read = "auto",
-  factors = {}, metrics = {}, margin = { default = 0.01 } }
+  factors = {}, metrics = {}, margin = { default = DEFAULT_MARGIN } }
 
 -- Repetitions where the script says none: 30 pairs find 2 % in 98 of 100 where ratios spread by 1 %, 20 in 90
 -- (tests/bench/honesty.lua).

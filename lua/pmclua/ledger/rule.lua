@@ -21,6 +21,6 @@ M.FEWEST_PAIRS = 10
 M.FEWEST_SAMPLES = 20
 
 --- The level of intervals without a verdict: of the total, the part not attributed, medians.
-M.INTERVAL_LEVEL = 0.95
+M.INTERVAL_LEVEL = require("pmclua.stats.multiple").LEVEL
 
 return M

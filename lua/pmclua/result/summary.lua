@@ -9,11 +9,10 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
 local distribution = require "pmclua.stats.distribution"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local verdict = require "pmclua.verdict"
 
 local M = {}
-
-local LEVEL = 0.95
 
 ---@class pmclua.Values: the values of one event or metric in one cell, in the order of the records
 ---@field list number[] what is summarised: scaled, per iteration, in the unit

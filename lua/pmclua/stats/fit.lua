@@ -6,6 +6,7 @@
 
 local average = require("pmclua.stats.mean").average
 local distribution = require "pmclua.stats.distribution"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local order = require "pmclua.stats.order"
 local pairs_of = require "pmclua.stats.pairs"
 local rank = require "pmclua.stats.rank"
@@ -17,7 +18,7 @@ local M = {}
 
 local ALL_PAIRS_UP_TO = 3000        -- points; 4.5 million slopes
 local CURVED, FANNING = 3.3, 0.5    -- |t| of a quadratic term (two-sided 0.1 %); rank correlation
-local RESAMPLES, FEWEST, DEFAULT_LEVEL = 2000, 5, 0.95
+local RESAMPLES, FEWEST = 2000, 5
 
 ---@class pmclua.Fit
 ---@field a number intercept: the fixed cost
@@ -92,7 +93,7 @@ local function curvature(x, residuals, mx, squares)
 end
 
 local function pattern_of(x, residuals, mx, squares)
-  if #x < 5 then return "unknown", "under 5 points" end
+  if #x < FEWEST then return "unknown", ("under %d points"):format(FEWEST) end
   local t = curvature(x, residuals, mx, squares)
   if abs(t) > CURVED then return "curved", ("t of a quadratic term %.3g"):format(t) end
   local sizes = {}
@@ -183,7 +184,7 @@ function M.bootstrap(x, y, options)
   options = options or {}
   local ok, reason = check(x, y)
   if not ok then return nil, reason end
-  local level, wanted = options.level or DEFAULT_LEVEL, options.resamples or RESAMPLES
+  local level, wanted = options.level or LEVEL, options.resamples or RESAMPLES
   local a, b = exact_line(x, y)
   if a and #x > 2 then
     return { a = { low = a, high = a }, b = { low = b, high = b }, level = level, resamples = wanted }

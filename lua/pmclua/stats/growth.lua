@@ -6,6 +6,7 @@
 
 local curves = require "pmclua.stats.curve"
 local distribution = require "pmclua.stats.distribution"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local lists = require "pmclua.base.lists"
 
 local exp, log, sqrt = math.exp, math.log, math.sqrt
@@ -14,7 +15,6 @@ local M = {}
 
 M.FEWEST = 4                        -- sizes
 M.NOT_TOLD_APART = 2                -- AICc: shapes nearer than this (Burnham, Anderson: "Model Selection", 2002, 2.6)
-local DEFAULT_LEVEL = 0.95
 local NO_RESIDUAL = 1e-20           -- mean squares below this are of rounding
 local PER_GAP, SWEEPS = 6, 4        -- places of a break between two sizes; rounds of moving breaks
 local MOST_BREAKS = 4
@@ -240,7 +240,7 @@ end
 function M.fit(x, y, level)
   local problem = check(x, y)
   if problem then return nil, problem end
-  level = level or DEFAULT_LEVEL
+  level = level or LEVEL
   local data = data_of(x, y)
   local found, powers = candidates(data)
   local best, n = found[1], #x

@@ -9,8 +9,8 @@ local M = { ranks = order.ranks, sorted = order.sorted }
 
 require("pmclua.base.lazy").fields(M, {
   ["pmclua.stats.random"] = { random = "new" },
-  ["pmclua.stats.interval"] = { "summary", "paired_ratio", "paired_difference", "bonferroni",
-    median_interval = "median" },
+  ["pmclua.stats.interval"] = { "summary", "paired_ratio", "paired_difference", median_interval = "median" },
+  ["pmclua.stats.multiple"] = { "bonferroni" },
   ["pmclua.stats.rank"] = { "spearman", "mann_whitney", "hodges_lehmann" },
   ["pmclua.stats.fit"] = { "line", "theil_sen", "bootstrap" },
   ["pmclua.stats.slope"] = { slope = "fit", slopes = "bootstrap" },

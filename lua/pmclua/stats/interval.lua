@@ -5,10 +5,9 @@
 
 local order = require "pmclua.stats.order"
 local distribution = require "pmclua.stats.distribution"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 
 local M = {}
-
-local DEFAULT_LEVEL = 0.95
 
 ---@class pmclua.Interval
 ---@field median number
@@ -39,7 +38,7 @@ end
 function M.median(values, level)
   local sorted, reason = order.sorted(values)
   if not sorted then return nil, reason end
-  return interval_of(sorted, level or DEFAULT_LEVEL)
+  return interval_of(sorted, level or LEVEL)
 end
 
 ---@class pmclua.MedianInterval: pmclua.Interval
@@ -59,7 +58,7 @@ end
 function M.summary(values, level)
   local sorted, reason = order.sorted(values)
   if not sorted then return nil, reason end
-  local result = interval_of(sorted, level or DEFAULT_LEVEL)
+  local result = interval_of(sorted, level or LEVEL)
   result.minimum, result.maximum = sorted[1], sorted[#sorted]
   result.q1, result.q3 = order.quantile_of(sorted, 0.25), order.quantile_of(sorted, 0.75)
   result.mad = order.mad_of(sorted)
@@ -109,15 +108,6 @@ function M.paired_difference(a, b, level)
   local differences, why = paired(a, b, function(x, y) return x - y end)
   if not differences then return nil, why end
   return M.median(differences, level)
-end
-
---- The level that each of `comparisons` intervals needs so that all hold together at `level`
---- (Bonferroni): 1 - α/m.
----@param level number
----@param comparisons integer
----@return number
-function M.bonferroni(level, comparisons)
-  return 1 - (1 - (level or DEFAULT_LEVEL)) / math.max(1, comparisons)
 end
 
 return M

@@ -1,6 +1,17 @@
---- multiple.lua: many comparisons of which at most a share may be wrong.
+--- multiple.lua: the level of an interval, and of many comparisons of which at most a share may be wrong.
 
-local M = {}
+local lists = require "pmclua.base.lists"
+
+--- LEVEL: of intervals and verdicts, where nobody asks for another one.
+local M = { LEVEL = 0.95 }
+
+--- The level that each of `comparisons` intervals needs so that all hold together at `level` (Bonferroni): 1 - α/m.
+---@param level? number default LEVEL
+---@param comparisons integer
+---@return number
+function M.bonferroni(level, comparisons)
+  return 1 - (1 - (level or M.LEVEL)) / math.max(1, comparisons)
+end
 
 ---@class pmclua.Tested
 ---@field rejected boolean
@@ -26,6 +37,27 @@ function M.holm(p, alpha)
     tested[i] = { rejected = step <= rejections, adjusted = adjusted, level = 1 - alpha / (#p - step + 1) }
   end
   return tested
+end
+
+--- Holm's procedure by intervals, for comparisons without a p. In each step the m comparisons that are left have
+--- intervals at 1 - α/m; those that differ at it are done, until none does.
+---@generic T
+---@param tests (fun(level: number): T)[] each a conclusion from an interval at a level
+---@param differs fun(conclusion: T): boolean
+---@param level? number default LEVEL
+---@return T[] conclusions in the order of the tests, each from its last step
+function M.together(tests, differs, level)
+  local conclusions, left = {}, lists.keys(tests)
+  while #left > 0 do
+    local step, still = M.bonferroni(level, #left), {}
+    for _, i in ipairs(left) do
+      conclusions[i] = tests[i](step)
+      if not differs(conclusions[i]) then still[#still + 1] = i end
+    end
+    if #still == #left then break end
+    left = still
+  end
+  return conclusions
 end
 
 --- Benjamini and Hochberg's step-up procedure ("Controlling the false discovery rate", Journal of the Royal

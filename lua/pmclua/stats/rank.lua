@@ -3,6 +3,7 @@
 -- Invariant: only order and differences of values count, so that an outlier weighs no more than any
 -- other value on its side.
 
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local order = require "pmclua.stats.order"
 local distribution = require "pmclua.stats.distribution"
 
@@ -186,7 +187,7 @@ end
 ---@return pmclua.Shift? result
 ---@return string? reason
 function M.hodges_lehmann(x, y, level)
-  level = level or 0.95
+  level = level or LEVEL
   local sx, sy = order.both(x, y)
   if not sx then return nil, sy end
   local k, coverage = shift_rank(#sx, #sy, level)

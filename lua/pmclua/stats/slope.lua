@@ -9,6 +9,7 @@
 
 local distribution = require "pmclua.stats.distribution"
 local line = require "pmclua.stats.fit"
+local LEVEL = require("pmclua.stats.multiple").LEVEL
 local order = require "pmclua.stats.order"
 local pairs_of = require "pmclua.stats.pairs"
 local random = require "pmclua.stats.random"
@@ -17,7 +18,6 @@ local floor, ceil, sqrt = math.floor, math.ceil, math.sqrt
 
 local M = {}
 
-local DEFAULT_LEVEL = 0.95
 local ALL_PAIRS_UP_TO = 1000        -- points: half a million slopes
 local RESAMPLED_PAIRS_UP_TO = 300
 local RESAMPLES, FEWEST = 2000, 5
@@ -82,7 +82,7 @@ end
 function M.fit(x, y, level)
   local least, reason = line.line(x, y)
   if not least then return nil, reason end
-  local result = { level = level or DEFAULT_LEVEL, n = #x, r2 = least.r2, pattern = least.pattern,
+  local result = { level = level or LEVEL, n = #x, r2 = least.r2, pattern = least.pattern,
     why = least.why, exact = least.pattern == "exact" and #x > 2 }
   if least.pattern == "exact" then
     result.slope, result.intercept = least.b, least.a
@@ -214,7 +214,7 @@ function M.bootstrap(list, compute, options)
   if wanted == 0 or #values < wanted / 2 then
     return nil, ("%d points are too few to be resampled"):format(least)
   end
-  local level = options.level or DEFAULT_LEVEL
+  local level = options.level or LEVEL
   if are_clusters then level = distribution.expanded_level(level, least, least - 1) end
   return order.middle_of(order.sorted(values), level)
 end

@@ -5,11 +5,10 @@
 -- fails, verdict/stop.lua when to stop repeating.
 
 local lazy = require "pmclua.base.lazy"
-local lists = require "pmclua.base.lists"
-local interval = lazy.module "pmclua.stats.interval"
+local multiple = require "pmclua.stats.multiple"
 local units = lazy.module "pmclua.base.units"
 
-local M = { DEFAULT_LEVEL = 0.95, DEFAULT_MARGIN = 0.01 }
+local M = { DEFAULT_LEVEL = multiple.LEVEL, DEFAULT_MARGIN = 0.01, together = multiple.together }
 
 lazy.fields(M, {
   ["pmclua.verdict.compare"] = { "compare", "conclude", "noise_floor", "pair" },
@@ -22,29 +21,6 @@ lazy.fields(M, {
 ---@param found pmclua.Verdict
 ---@return boolean
 function M.differs(found) return found.verdict ~= "same" and found.verdict ~= "undecided" end
-
---- Concludes comparisons that are told together, so that with a chance of `level` or more none is said to differ that
---- does not: Holm's procedure ("A simple sequentially rejective multiple test procedure", Scandinavian Journal of
---- Statistics 6, 1979), by intervals. In each step the m comparisons that are left have intervals at 1 - α/m; those
---- that differ at it are done, until none does.
----@generic T
----@param tests (fun(level: number): T)[] each a conclusion from an interval at a level
----@param differs fun(conclusion: T): boolean
----@param level? number default 0.95
----@return T[] conclusions in the order of the tests, each from its last step
-function M.together(tests, differs, level)
-  local conclusions, left = {}, lists.keys(tests)
-  while #left > 0 do
-    local step, still = interval.bonferroni(level or M.DEFAULT_LEVEL, #left), {}
-    for _, i in ipairs(left) do
-      conclusions[i] = tests[i](step)
-      if not differs(conclusions[i]) then still[#still + 1] = i end
-    end
-    if #still == #left then break end
-    left = still
-  end
-  return conclusions
-end
 
 --- The margins of `margin = "1%"` or `{ "1%", instructions = "0.1%" }`.
 ---@param spec string|table

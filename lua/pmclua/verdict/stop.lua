@@ -8,6 +8,7 @@
 
 local distribution = require("pmclua.base.lazy").module "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
+local multiple = require "pmclua.stats.multiple"
 local means = require("pmclua.base.lazy").module "pmclua.stats.mean"
 
 local M = {}
@@ -60,7 +61,7 @@ end
 ---@param level? number default 0.95
 ---@return number
 function M.look_level(rule, level)
-  return 1 - (1 - (level or 0.95)) / #M.looks(rule)
+  return multiple.bonferroni(level, #M.looks(rule))
 end
 
 local function are_narrow(summaries, share)
@@ -101,9 +102,9 @@ end
 M.SIMULATED_LOOKS = { 2, 3, 5, 10, 20, 30 }
 
 --- The level of an interval of simulated counts: all looks together hold at `level`.
----@param level number
+---@param level? number default 0.95
 ---@return number
-function M.simulated_level(level) return 1 - (1 - level) / #M.SIMULATED_LOOKS end
+function M.simulated_level(level) return multiple.bonferroni(level, #M.SIMULATED_LOOKS) end
 
 local function variance(values)
   local error = #values > 1 and means.of(values).error

@@ -4,6 +4,7 @@
 -- what to do next, not what the user does already. Nothing is warned of that chance alone often brings.
 -- Checks that depend on the order of time (drift, outliers, the first) look within a run, never across ranks.
 
+local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local distribution = require "pmclua.stats.distribution"
 local lists = require "pmclua.base.lists"
 local stats = require "pmclua.stats"
@@ -175,7 +176,7 @@ local function said_drift(event, margin)
 end
 
 function checks.drift(cell, events)
-  local parts = lists.map(events, function(event) return said_drift(event, cell.margin or 0.01) end)
+  local parts = lists.map(events, function(event) return said_drift(event, cell.margin or DEFAULT_MARGIN) end)
   if #parts == 0 then return end
   return "drift: " .. text.list(parts),
          "the machine's state changed (clock, heat, caches, memory): warm it up longer, or fix its frequency"
@@ -283,7 +284,7 @@ function M.has_waited(wait_ns, wall_ns, margin) return wait_ns > margin * wall_n
 
 -- Looks at the total time: one long wait is noise as well as many short ones.
 function checks.waited(cell)
-  local waited, margin = cell.waited, cell.margin or 0.01
+  local waited, margin = cell.waited, cell.margin or DEFAULT_MARGIN
   if not waited or waited.count < FEW_WAITS then return end
   local wait_ns, wall_ns, over = waited.wait_ns, waited.wall_ns, waited.over
   if over < 2 or wait_ns <= margin * wall_ns then return end

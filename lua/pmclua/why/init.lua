@@ -8,6 +8,7 @@ local cell_key = require "pmclua.result.cell_key"
 local complete = require "pmclua.result.complete"
 local cycles = require "pmclua.why.cycles"
 local clusters = require "pmclua.result.clusters"
+local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local linux = require "pmclua.why.linux"
@@ -20,8 +21,6 @@ local suspects = require "pmclua.why.suspects"
 local together = require "pmclua.why.together"
 
 local M = {}
-
-local MARGIN = 0.01
 
 ---@class pmclua.Why
 ---@field a pmclua.Cell
@@ -216,7 +215,7 @@ function M.of(result, options)
   options = options or {}
   local a, b = own_sides.cells(result, options.a, options.b)
   local self = setmetatable({ result = result, a = a, b = b, absent = {},
-    paired = cell_key.share_blocks(a, b), margin = names.margin(result, "default") or MARGIN }, Why)
+    paired = cell_key.share_blocks(a, b), margin = names.margin(result, "default") or DEFAULT_MARGIN }, Why)
   local sampled = sampled_event(result)
   local why_unsampled = sampled and why_few_samples(self, sampled, MOST_MISSING)
   local missing = sampled and not why_unsampled and why_few_samples(self, sampled)
