@@ -1,6 +1,6 @@
 #!/usr/bin/env pmclua
 -- Which commit made it slower?
--- for: find out why
+-- for: search
 --
 -- method: builds commits in worktrees of a cache; your checkout is not touched. Counts come first: if
 --   simulated instructions (Valgrind) differ between good and bad, log2 N single runs find the commit exactly.

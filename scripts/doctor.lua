@@ -1,6 +1,6 @@
 #!/usr/bin/env pmclua
 -- What can be counted here, what cannot, and are counts true?
--- for: look around
+-- for: count
 --
 -- method: tries each kind of event by opening it, and the number of counters by filling a group; reads
 --   settings from /proc and /sys. --truths does work whose counts are known (touches pages, calls

@@ -1,6 +1,6 @@
 #!/usr/bin/env pmclua
 -- Which events are there, what do they count, and which count here?
--- for: look around
+-- for: search
 --
 -- method: lists generic events from a table, events of PMUs from sysfs, tracepoints from tracefs, vendors'
 --   events and metrics from the installed perf and from --vendor, and the rest from libpfm4. --available and

@@ -1,6 +1,6 @@
 #!/usr/bin/env pmclua
 -- How did a cost change from commit to commit?
--- for: compare
+-- for: search
 --
 -- method: builds every n-th commit in a cache (your checkout is not touched) and runs the command in each build,
 --   in randomised blocks; or takes stored results that were measured with --note commit=HASH.

@@ -61,7 +61,7 @@ local function quoted(text) return "'" .. text:gsub("'", [['\'']]) .. "'" end
 -- The options of the command line itself: "-e CHUNK", "-h, --help", "-".
 local function flags()
   local list = {}
-  for _, entry in ipairs(describe.command_line()) do
+  for _, entry in ipairs(require("pmclua.cli.help").COMMAND_LINE) do
     local spelled, value = {}, entry[1]:match "^%-%a (%u+)$"
     for word in entry[1]:gmatch "%f[^%s,%z]%-%-?%a[%w-]*" do spelled[#spelled + 1] = word end
     if #spelled > 0 then list[#list + 1] = { words = spelled, value = value, help = entry[2] } end

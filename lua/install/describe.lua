@@ -62,17 +62,6 @@ function M.folder(folder)
   end)
 end
 
---- What `-h` says of the command line: words and explanations, in order.
----@return { [1]: string, [2]: string }[]
-function M.command_line()
-  local list = {}
-  for line in require("pmclua.cli.help").COMMAND_LINE:gmatch "[^\n]+" do
-    local words, explanation = line:match "^  (%S.-)%s%s+(.+)$"
-    if words then list[#list + 1] = { words, explanation } end
-  end
-  return list
-end
-
 --- "-r, --repeat N" as its parts.
 ---@param option pmclua.Option
 ---@return { short?: string, long: string, value?: string, help: string }

@@ -70,6 +70,23 @@ describe("the command line", function()
       assert.equal("", result.out)
       assert.matches("usage: pmclua", result.err)
     end
+    assert.matches("unknown option '--lsit', did you mean '--list'?", run({ "--lsit" }).err, 1, true)
+  end)
+
+  it("has a help that fits the terminal, of 24 lines where it has 80 columns", function()
+    local text = require "pmclua.base.text"
+    for _, columns in ipairs { 40, 60, 80, 200 } do
+      local lines = text.lines(run({ "--help" }, { env = { COLUMNS = tostring(columns) } }).out)
+      for _, line in ipairs(lines) do assert.is_true(text.width(line) <= math.min(columns, 80), line) end
+      assert.is_true(columns < 80 or #lines < 24, #lines)
+    end
+  end)
+
+  it("groups its commands by what people want", function()
+    local shown = run({ "--help" }).out
+    for _, purpose in ipairs { "count", "compare", "find out why", "gate", "search" } do
+      assert.matches("\n  " .. purpose .. "  +%l", shown)
+    end
   end)
 end)
 

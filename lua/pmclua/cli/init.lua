@@ -36,7 +36,10 @@ local function read_option(plan, argv, i)
     plan.show = FLAGS[word]
   else
     local letter, text = word:match "^%-([el])(.*)$"
-    if not letter then return nil, ("unknown option '%s'"):format(word) end
+    if not letter then
+      local flags = require("pmclua.base.lists").keys(FLAGS)
+      return nil, ("unknown option '%s'%s"):format(word, require("pmclua.base.text").meant(word, flags, ", "))
+    end
     if text == "" then
       i = i + 1
       text = argv[i]
@@ -273,8 +276,7 @@ local function start(argv)
   require("pmclua.cli.modules").install()
   local plan, why = parse(argv)
   if not plan then
-    local usage = require("pmclua.cli.help").COMMAND_LINE:match "^[^\n]*"
-    complain(("%s\n%s\n(`pmclua -h` explains)"):format(why, usage))
+    complain(("%s\n%s\n(`pmclua -h` explains)"):format(why, require("pmclua.cli.help").USAGE))
     return STATUS.usage
   end
   if plan.show then

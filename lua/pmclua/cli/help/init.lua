@@ -5,27 +5,33 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-M.COMMAND_LINE = [[
-usage: pmclua [options] [NAME | SCRIPT.lua] [ARGS]
-  NAME         run one of these: `pmclua NAME --help` explains it, by example
-  SCRIPT.lua   run a script; an experiment that it returns is run and reported
-  (nothing)    the REPL on a terminal; otherwise the script on standard input
-  -            the script on standard input
-  -e CHUNK     run a piece of Lua, `pmc` at hand; several run in order
-  -l MODULE    require a module first, under its own name: from the folders of
-               LUA_PATH and the system's, never from the working directory
-  -i           the REPL after the script or the chunks
-  -v           the version
-  --list       the reusable scripts, with one line each
-  -h, --help   this
-  --           what follows is no option
-]]
+M.USAGE = "usage: pmclua [options] [NAME | SCRIPT.lua] [ARGS]"
 
-local WIDTH = 80
+--- The words of the command line, each with what it does.
+M.COMMAND_LINE = {
+  { "NAME", "run one of these: `pmclua NAME --help` explains it, by example" },
+  { "SCRIPT.lua", "run a script; an experiment that it returns is run and reported" },
+  { "(nothing)", "the REPL on a terminal; otherwise the script on standard input" },
+  { "-", "the script on standard input" },
+  { "-e CHUNK", "run a piece of Lua, `pmc` at hand; several run in order" },
+  { "-l MODULE", "require a module first, under its own name: from the folders of LUA_PATH and the "
+    .. "system's, never from the working directory" },
+  { "-i", "the REPL after the script or the chunks" },
+  { "-v", "the version" },
+  { "--list", "the reusable scripts, with one line each" },
+  { "-h, --help", "this" },
+  { "--", "what follows is no option" },
+}
+
+local WIDEST = 80      -- columns, where the terminal has as many
 local MARGIN = 26      -- column in which explanations begin
 
+local function width()
+  return math.min(WIDEST, require("pmclua.host.terminal").resolve({ stream = 1 }).width)
+end
+
 -- What people want, in the order in which they come to it; scripts of a user's own stand last.
-local PURPOSES = { "count", "compare", "find out why", "gate", "look around", "learn", "yours" }
+local PURPOSES = { "count", "compare", "find out why", "gate", "search", "learn", "yours" }
 
 --- The reusable scripts by what people want.
 ---@return { purpose: string, scripts: { name: string, question: string }[] }[]
@@ -42,18 +48,31 @@ function M.scripts()
   end)
 end
 
+-- Labels, each with its explanation beside it from the column `margin` on.
+local function rows(pairs, margin)
+  local lines = {}
+  for _, pair in ipairs(pairs) do
+    local label, explained = "  " .. pair[1], text.wrap(pair[2], width() - margin)
+    if text.width(label) > margin - 2 and #explained > 0 then
+      lines[#lines + 1] = label
+      label = ""
+    end
+    for _, line in ipairs(#explained > 0 and explained or { "" }) do
+      lines[#lines + 1] = (text.pad(label, margin) .. line):gsub("%s+$", "")
+      label = ""
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
 --- What `pmclua --help` prints.
 ---@return string
 function M.command_line()
-  local lines, indent = {}, 15
-  for _, group in ipairs(M.scripts()) do
-    local names = table.concat(lists.column(group.scripts, "name"), " ")
-    for i, line in ipairs(text.wrap(names, WIDTH - indent)) do
-      lines[#lines + 1] = text.pad(i == 1 and "  " .. group.purpose or "", indent) .. line
-    end
-  end
-  local usage, words = M.COMMAND_LINE:match "^(.-\n)(.*)$"
-  return usage .. table.concat(lines, "\n") .. "\n\n" .. words
+  local groups = lists.map(M.scripts(), function(group)
+    return { group.purpose, table.concat(lists.column(group.scripts, "name"), " ") }
+  end)
+  local usage = require("pmclua.host.terminal").wrapped(M.USAGE, width())
+  return ("%s\n%s\n\n%s\n"):format(usage, rows(groups, 16), rows(M.COMMAND_LINE, 16))
 end
 
 --- Prints a text on standard output, in the characters that it can show.
@@ -74,7 +93,7 @@ function M.header(header)
   local lines, words, indent = {}, {}, ""
   local verbatim = false
   local function finish()
-    local filled = text.wrap(table.concat(words, " "), WIDTH - 2)
+    local filled = text.wrap(table.concat(words, " "), width() - 2)
     for i, line in ipairs(#words > 0 and filled or {}) do
       lines[#lines + 1] = (i > 1 and indent or "") .. line
     end
@@ -129,20 +148,9 @@ end
 ---@param options pmclua.Option[] with `kind` filled in
 ---@return string
 function M.options(options)
-  local lines = {}
-  for _, option in ipairs(options) do
-    local label = "  " .. label_of(option)
-    local explained = text.wrap(M.explanation(option), WIDTH - MARGIN)
-    if text.width(label) > MARGIN - 2 and #explained > 0 then
-      lines[#lines + 1] = label
-      label = ""
-    end
-    for _, line in ipairs(#explained > 0 and explained or { "" }) do
-      lines[#lines + 1] = (text.pad(label, MARGIN) .. line):gsub("%s+$", "")
-      label = ""
-    end
-  end
-  return table.concat(lines, "\n")
+  return rows(lists.map(options, function(option)
+    return { label_of(option), M.explanation(option) }
+  end), MARGIN)
 end
 
 --- How a script is called, a line each way: its header's usage, else made of its options.
@@ -184,7 +192,7 @@ local function put(words, label, hang)
   if not words or words == "" then return end
   label = label or ""
   local margin = (" "):rep(#label + (hang or 0))
-  M.write(label .. table.concat(text.wrap(words, WIDTH - #margin), "\n" .. margin) .. "\n")
+  M.write(label .. table.concat(text.wrap(words, width() - #margin), "\n" .. margin) .. "\n")
 end
 
 -- Where what help leaves out stands.
