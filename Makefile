@@ -2,7 +2,7 @@
 #
 # CROSS and SYSROOT build for another machine (as tests/lab does); BUILD is the folder for everything built.
 
-VERSION := 0.1.0
+VERSION := $(file <VERSION)
 BUILD   ?= build
 CROSS   ?=
 SYSROOT ?=
@@ -34,7 +34,7 @@ LUAJIT  ?= -Wl,--push-state,-Bstatic,--whole-archive -lluajit-5.1 -Wl,--pop-stat
 # libiberty demangles C++, Rust and D: 98 KB, and no library to load.
 DEMANGLER ?= -Wl,--exclude-libs,libiberty.a -liberty
 LIBS    ?= $(LUAJIT) $(DEMANGLER) -lm -ldl -lpthread
-ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default -DPMCLUA_VERSION='"$(VERSION)"' \
+ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default \
              -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
 # core/'s folders: those that the core and the runner share, the core's own, the runner's. A file in one of them
@@ -138,6 +138,8 @@ $(BUILD)/core/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
+$(BUILD)/core/host/host.o: ALL_CFLAGS += -DPMCLUA_VERSION='"$(VERSION)"'
+$(BUILD)/core/host/host.o: VERSION
 $(BUILD)/core/calls/call_names.o: ALL_CFLAGS += -I$(BUILD)
 $(BUILD)/core/calls/call_names.o: $(BUILD)/call_names.inc
 $(BUILD)/call_names.inc: Makefile
@@ -182,7 +184,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	  'Cflags: -I$${includedir}' > $(BUILD)/pmclua.pc
 	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
 	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
-	$(call put,README.md SECURITY.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	$(call put,README.md CHANGELOG.md STABILITY.md SECURITY.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
 	$(call put,$(BUILD)/documents/editor/pmclua.lua,$(DATADIR)/editor,644)
 	$(call put_all,scripts,$(DATADIR))
 	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))
@@ -192,7 +194,7 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md SECURITY.md TRAPS.md READING.md CI.md))
+	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md CHANGELOG.md STABILITY.md SECURITY.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
 
 clean: ## remove what was built

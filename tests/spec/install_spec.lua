@@ -77,7 +77,8 @@ describe("an installation", function()
       "share/bash-completion/completions/pmclua", "share/zsh/site-functions/_pmclua",
       "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/SCRIPTING.md",
       "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md",
-      "share/doc/pmclua/CI.md", "share/doc/pmclua/EXTENDING.md" } do
+      "share/doc/pmclua/CI.md", "share/doc/pmclua/EXTENDING.md", "share/doc/pmclua/STABILITY.md",
+      "share/doc/pmclua/CHANGELOG.md" } do
       assert.is_true(has(files, path), path)
     end
   end)
@@ -126,8 +127,8 @@ describe("an installation", function()
     assert.matches("\nVersion: " .. require("pmclua.core").version:gsub("%.", "%%.") .. "\n", text)
   end)
 
-  it("has one version, in the Makefile", function()
-    local version = support.read(support.root .. "/Makefile"):match "\nVERSION := (%S+)"
+  it("has one version, in VERSION", function()
+    local version = support.read(support.root .. "/VERSION"):match "^(%S+)\n$"
     assert.equal(version, require("pmclua.core").version)
     assert.equal(version, support.read(support.root .. "/debian/changelog"):match "^pmclua %(([%d.]+)%)")
     assert.matches('TH PMCLUA 1 %d%d%d%d%-%d%d%-%d%d "pmclua ' .. version:gsub("%.", "%%."),

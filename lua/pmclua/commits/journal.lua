@@ -7,8 +7,11 @@ local core = require "pmclua.core"
 local json = require "pmclua.base.json"
 local output = require "pmclua.host.output"
 local problem = require "pmclua.base.problem"
+local version = require "pmclua.store.version"
 
 local M = {}
+
+local SCHEMA = 1
 
 ---@class pmclua.Journal
 ---@field path? string
@@ -34,6 +37,8 @@ local function read(self, about)
   end
   local header = lines[1] or {}
   if header.kind ~= "bisect" then refuse(self.path, "it is no stored search") end
+  local refusal = version.refusal(header, SCHEMA)
+  if refusal then refuse(self.path, refusal) end
   for name, value in pairs(about) do
     if header[name] ~= value then
       refuse(self.path, ("it is of another search: %s was '%s', not '%s'"):format(name,
@@ -60,7 +65,7 @@ function M.open(path, about, is_resumed)
   if path then
     self.put = output.open(path, is_resumed and "a" or "w")
     if not is_resumed then
-      local header = { kind = "bisect", schema = 1 }
+      local header = { kind = "bisect", schema = SCHEMA, needs = version.NEEDED }
       for name, value in pairs(about) do header[name] = value end
       self:write(header)
     end

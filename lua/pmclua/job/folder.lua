@@ -10,6 +10,7 @@ local lists = require "pmclua.base.lists"
 local locks = require "pmclua.job.lock"
 local owners = require "pmclua.job.owner"
 local text = require "pmclua.base.text"
+local version = require "pmclua.store.version"
 
 local M = {}
 
@@ -65,9 +66,8 @@ function M.open(folder)
   end
   local job = require("dkjson").decode(said)
   if type(job) ~= "table" or job.kind ~= "job" then refuse(folder, "its job.json is not one of pmclua") end
-  if job.schema ~= SCHEMA then
-    refuse(folder, ("its schema is %s; this pmclua reads %d"):format(tostring(job.schema), SCHEMA))
-  end
+  local refusal = version.refusal(job, SCHEMA)
+  if refusal then refuse(folder, refusal) end
   for name, is in pairs(KINDS) do
     if not is(job[name]) then
       refuse(folder, ("'%s' in its job.json is not what it should be"):format(name))
@@ -77,7 +77,7 @@ function M.open(folder)
   return setmetatable(job, Job)
 end
 
-local FACTS = { "kind", "schema", "pmclua", "script", "script_hash", "arguments", "seed", "by", "shards",
+local FACTS = { "kind", "schema", "pmclua", "needs", "script", "script_hash", "arguments", "seed", "by", "shards",
   "parts", "first", "step" }
 
 local FOR_ALL = tonumber("777", 8)          -- as far as the umask lets
@@ -96,7 +96,7 @@ end
 -- Writes job.json unless somebody else has.
 local function create(folder, facts)
   make(folder .. "/locks")
-  local job = { kind = "job", schema = SCHEMA, pmclua = core.version }
+  local job = { kind = "job", schema = SCHEMA, pmclua = core.version, needs = version.NEEDED }
   for _, name in ipairs(FACTS) do job[name] = job[name] or facts[name] end
   locks.create(folder, folder .. "/job.json", json.encode(job, { order = FACTS, indent = 1 }) .. "\n")
 end

@@ -7,13 +7,14 @@ local core = require "pmclua.core"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 local members = require "pmclua.store.members"
+local version = require "pmclua.store.version"
 
 local M = {}
 
 M.SCHEMA = 1
 
 local ORDER = {
-  "kind", "schema", "pmclua", "name", "question", "started", "status", "seed", "repetitions", "warmup",
+  "kind", "schema", "pmclua", "needs", "name", "question", "started", "status", "seed", "repetitions", "warmup",
   "workloads", "factors", "levels", "cells", "events", "pass_events", "metrics", "per", "baseline", "primary",
   "margin", "spec", "workload", "field", "attr", "type", "config", "host", "how",
 }
@@ -45,6 +46,7 @@ end
 function M.encode(header)
   local copy = portable(header, nil, 0)
   copy.kind, copy.schema, copy.pmclua = "experiment", M.SCHEMA, header.pmclua or core.version
+  copy.needs = version.NEEDED
   return json.encode(copy, { order = ORDER }) .. "\n"
 end
 
@@ -185,8 +187,8 @@ function M.decode(line)
   expect(ok and type(header) == "table", "its first line is not a JSON object")
   check_finite(header)
   expect(header.kind == "experiment", "its first line is not of kind \"experiment\"")
-  expect(header.schema == M.SCHEMA, "its schema is %s; this pmclua reads schema %d",
-    tostring(header.schema), M.SCHEMA)
+  local refusal = version.refusal(header, M.SCHEMA)
+  expect(not refusal, "%s", refusal)
   expect_kinds(header, members.header, "its first line")
   check_events(header)
   check_factors(header)

@@ -82,7 +82,7 @@ local how = members_of {
 
 M.header = {
   how = how,
-  name = text, question = text, pmclua = text, started = text, identity = text, target = text,
+  name = text, question = text, pmclua = text, needs = text, started = text, identity = text, target = text,
   seed = count, repetitions = count, warmup = count, rank = count, delay = number, inherit = flag,
   system_calls = either(flag, text),
   passes = text, on_failure = text, same_program = text, primary = text,

@@ -10,6 +10,7 @@ local decoding = require "pmclua.store.decode"
 local shapes = require "pmclua.store.shape"
 local remarks = require "pmclua.base.remarks"
 local sources = require "pmclua.store.source"
+local version = require "pmclua.store.version"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
@@ -76,6 +77,8 @@ end
 -- A run that was resumed elsewhere says where.
 local function read_resume(reader)
   local entry = require("dkjson").decode(reader.text:line())
+  local refusal = version.refusal({ schema = headers.SCHEMA, needs = entry.needs }, headers.SCHEMA)
+  if refusal then error(refusal, 0) end
   if type(entry.host) == "table" then table.insert(reader.stored.hosts, entry.host) end
   reader.stored.status, reader.ended, reader.profiles = "unfinished", false, nil
   reader.stored.resumed = reader.stored.resumed + 1

@@ -11,6 +11,7 @@ local encoding = require "pmclua.store.encode"
 local folder = require "pmclua.store.folder"
 local reader = require "pmclua.store.reader"
 local profiles = require("pmclua.base.lazy").module "pmclua.store.profiles"
+local version = require "pmclua.store.version"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
@@ -211,7 +212,7 @@ function M.append(path, note)
   local lines, code, number = core.lines(path, "resume")
   if not lines then refuse("append to", path, code, number) end
   local writer = new_writer(path, lines, stored.header)
-  local line = { kind = "resume", pmclua = core.version }
+  local line = { kind = "resume", pmclua = core.version, needs = version.NEEDED }
   for name, value in pairs(note or {}) do line[name] = value end
   put(writer, json.encode(line, { order = { "kind" } }) .. "\n")
   write_out(writer)
