@@ -103,6 +103,14 @@ describe("the function that makes the difference", function()
     assert.same({ "step", "memcpy", -90 }, { found.maker, found.leaf, found.difference })
   end)
 
+  it("is told from another one of its name by its source file", function()
+    local a = side("aa", { ["main;help (a.c)"] = 10, ["main;help (b.c)"] = 90 })
+    local b = side("bb", { ["main;help (a.c)"] = 90, ["main;help (b.c)"] = 10, ["main;once (b.c)"] = 1 })
+    local rows = lists.by(ledger(a, b).lines, "label")
+    assert.same({ 80, -80, 1 }, { rows["help (a.c)"].difference, rows["help (b.c)"].difference,
+      rows.once.difference })
+  end)
+
   it("is nobody where the totals do not differ", function()
     assert.is_nil(grown(side("aa", { ["main;f"] = 10 }), side("bb", { ["main;f"] = 10 })))
   end)
@@ -173,6 +181,47 @@ describe("where -g", function()
     local said = dkjson.decode(found:report { format = "json" }).callers
     assert.same({ "step", "main" }, { said.grown.maker, said.grown.names[1] })
     assert.equal(#rows.step.line.a, #said.lines[1].own_a_values)
+  end)
+
+  it("tells static functions of one name apart, by samples and by Valgrind", function()
+    local folder = support.folder()
+    local sources = {}
+    for _, name in ipairs { "first", "second" } do
+      sources[#sources + 1] = support.write(("%s/%s.c"):format(folder, name), ([[
+        extern char *volatile page;
+        char *aligned_alloc(unsigned long, unsigned long);
+        static __attribute__((noinline)) void help(int n)
+        {
+            while (n-- > 0)
+                (page = aligned_alloc(4096, 4096))[0] = 1;
+        }
+        void %s(int n) { help(n); page = 0; }]]):format(name))
+    end
+    local main = support.write(folder .. "/main.c", [[
+      #include <stdlib.h>
+      void first(int), second(int);
+      char *volatile page;
+      int main(int count, char **words)
+      {
+          first(count > 1 ? atoi(words[1]) : 0);
+          second(count > 2 ? atoi(words[2]) : 0);
+          return 0;
+      }]])
+    support.need(support.have "cc", "no C compiler")
+    local program = support.build(folder .. "/apart", "cc", "-g", "-O1", "-fno-omit-frame-pointer", main,
+      unpack(sources))
+    local a, b = pmc.command { program, "30", "90", name = "a" }, pmc.command { program, "90", "30", name = "b" }
+    local by_samples = pmc.where(a, b, { event = "page-faults", call_chains = true, repetitions = 3 })
+    local called = lists.by(by_samples:callers().lines, "label")
+    assert.is_true(called["help (first.c)"].difference >= 59 and called["help (second.c)"].difference <= -59)
+    local folded = by_samples:report { format = "folded" }
+    assert.matches("main;first;help (first.c) ", folded, 1, true)
+    assert.matches("main;second;help (second.c) ", folded, 1, true)
+    if not support.have "valgrind" then return end
+    local counted = pmc.where(a, b, { event = "valgrind::instructions", repetitions = 2 })
+    local rows = lists.by(counted:ledger().lines, "label")
+    assert.is_true(rows["help (first.c)"].difference > 0)
+    assert.equal(-rows["help (first.c)"].difference, rows["help (second.c)"].difference)
   end)
 
   it("says of page faults who calls what faults, recursion once", function()

@@ -22,11 +22,12 @@ local function faults(program, ...)
   return found.profiles[1], found
 end
 
--- Those chains of a profile that end in leaf(), which the program counts.
+-- Those chains of a profile that end in leaf(), which the program counts, as they are shown.
 local function of_leaf(profile)
-  local list = {}
+  local list, shorten = {}, chains.shortener { profile.chains }
   for chain, count in pairs(profile.chains) do
-    if chain:find ";leaf$" then list[chain] = count end
+    local shown = shorten(chain)
+    if shown:find ";leaf$" then list[shown] = count end
   end
   return list
 end

@@ -115,8 +115,9 @@ describe("a ledger of two commands", function()
     need()
     assert.matches("other lines?: not told from chance", found:report { width = 200 })
     assert.matches("\n%d+ other lines? ", found:report { width = 200 })
+    assert.no.matches("\nmix ", found:report { width = 200 })
     local all = found:report { width = 200, all = true }
-    assert.matches("faults: ", all)
+    assert.matches("\nmix ", all)
     assert.is_nil(all:find("--all shows", 1, true))
   end)
 

@@ -234,6 +234,25 @@ local function program_of(self, step)
   return path and require("pmclua.core").real_path(path)
 end
 
+-- The source files that declare functions of one full name, where a program has several: a function of that name.
+local function homes_of(symbols)
+  local known = {}
+  local function look_up(full)
+    local homes, count = {}, 0
+    for _, symbol in ipairs(symbols and symbols:match(full) or {}) do
+      local code = symbol.is_local and symbol.full == full and symbols:code(symbol.offset)
+      if code and code.declared and not homes[code.declared] then
+        homes[code.declared], count = true, count + 1
+      end
+    end
+    return count > 1 and homes or {}
+  end
+  return function(full)
+    known[full] = known[full] or look_up(full)
+    return known[full]
+  end
+end
+
 -- The program of a simulated run: its path, its build, and what its sources read like.
 local function simulated_program(run, step)
   local path = program_of(run, step)
@@ -242,7 +261,7 @@ local function simulated_program(run, step)
   local known = run.simulated_programs[path]
   if not known then
     local symbols = require("pmclua.core.symbols").open(path)
-    known = { path = path, build_id = symbols and symbols:build_id(),
+    known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(symbols),
       written = require("pmclua.profile.written").new(symbols) }
     run.simulated_programs[path] = known
   end

@@ -128,7 +128,7 @@ local function same_functions(sides)
   for side, profiles in pairs(sides) do
     for _, profile in ipairs(profiles) do
       for _, line in ipairs(profile.lines) do
-        local name = chains.frames(line)
+        local name = profile.shorten(chains.frames(line))
         kinds[side][name] = kinds[side][name] or {}
         kinds[side][name][match.build_of { build_id = line.build_id, held_in = line.file }] = true
         if line.text then kinds[side][name][line.text] = true end
@@ -191,17 +191,35 @@ local function grown(sides, names)
     calls = below and next(below.calls) and { a = below.calls.a or 0, b = below.calls.b or 0 } or nil }
 end
 
+local function by_shown(by_chain, shorten)
+  local shown = {}
+  for chain, count in pairs(by_chain or {}) do shown[shorten(chain)] = count end
+  return shown
+end
+
+-- The profiles of each side with chains as they are shown.
+local function shown_sides(asked)
+  local shorten = chains.shortener(lists.column(lists.joined { asked.a, asked.b or {} }, "chains"))
+  local sides = {}
+  for side, profiles in pairs { a = asked.a, b = asked.b } do
+    sides[side] = lists.map(profiles, function(profile)
+      return { chains = by_shown(profile.chains, shorten), calls = by_shown(profile.calls, shorten),
+        lines = profile.lines, iterations = profile.iterations, period = profile.period, shorten = shorten }
+    end)
+  end
+  return sides
+end
+
 --- The ledger of functions with all that they call; nil: a side has no call chains. Its rows' lines have `own`: what
 --- the function takes itself in each repetition of `a` and `b`. Where A and B differ, the ledger has `grown`.
 ---@param asked pmclua.CodeAsked
 ---@return pmclua.Ledger?
 function M.new(asked)
-  local sides = { a = asked.a, b = asked.b }
-  for _, profiles in pairs(sides) do
+  for _, profiles in pairs { a = asked.a, b = asked.b } do
     if not lists.all(profiles, function(profile) return profile.chains end) then return nil end
   end
-  local first, totals = asked.a[1], {}
-  for side, profiles in pairs(sides) do
+  local sides, first, totals = shown_sides(asked), asked.a[1], {}
+  for side, profiles in pairs { a = asked.a, b = asked.b } do
     totals[side] = lists.map(profiles, function(profile) return profile.total / parts_of(profile) end)
   end
   local found = ledger.new { unit = first.unit or "", a = totals.a, b = totals.b, lines = lines_of(sides),

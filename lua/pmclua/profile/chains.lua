@@ -14,16 +14,47 @@ M.UNKNOWN = "[caller unknown]"
 -- Functions that programs and threads begin with, as C libraries call them.
 local STARTS = { main = true, _start = true, start_thread = true }
 
-local function frame_name(fn) return (fn:gsub("[;%c]", ":")) end
+-- A name that only its source file sees may be another function's elsewhere: it has that file beside it.
+local function frame_name(of)
+  local source = of.is_local and of.source and of.source:match "[^/]+$"
+  local name = source and ("%s (%s)"):format(identity.full(of), source) or identity.full(of)
+  return (name:gsub("[;%c]", ":"))
+end
 
 --- The frames of an instruction, outermost first: its function, and those that were copied into that.
 ---@param of table what it belongs to: a function with its `inlined` functions, innermost first
 ---@param inlined? table[]
----@return string "main;fill"
+---@return string "main;fill (draw.c)"
 function M.frames(of, inlined)
-  local names = { frame_name(identity.full(of)) }
-  for i = #(inlined or {}), 1, -1 do names[#names + 1] = frame_name(identity.full(inlined[i])) end
+  local names = { frame_name(of) }
+  for i = #(inlined or {}), 1, -1 do names[#names + 1] = frame_name(inlined[i]) end
   return table.concat(names, ";")
+end
+
+--- The name of a frame without its source file.
+---@param frame string
+---@return string
+function M.bare_name(frame) return frame:match "^(.+) %([^()]+%)$" or frame end
+
+--- What chains are shown as: a frame has its source file only where another one has its name.
+---@param list table<string, any>[] each by chain
+---@return fun(chain: string): string
+function M.shortener(list)
+  local only, shown = {}, {}
+  for _, by_chain in ipairs(list) do
+    for chain in pairs(by_chain) do
+      for frame in chain:gmatch "[^;]+" do
+        local name = M.bare_name(frame)
+        if only[name] == nil then only[name] = frame elseif only[name] ~= frame then only[name] = false end
+      end
+    end
+  end
+  for name, frame in pairs(only) do
+    if frame then shown[frame] = name end
+  end
+  return function(chain)
+    return (chain:gsub("[^;]+", function(frame) return shown[frame] or frame end))
+  end
 end
 
 -- Whether a frame is where threads start: the C library may have no names.
@@ -81,7 +112,8 @@ end
 
 local function add_callers(callers, chain)
   local caller
-  for name in chain:gmatch "[^;]+" do
+  for frame in chain:gmatch "[^;]+" do
+    local name = M.bare_name(frame)
     callers[name] = callers[name] or {}
     if caller then callers[name][caller] = true end
     caller = name

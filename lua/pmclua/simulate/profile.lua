@@ -1,7 +1,7 @@
 --- profile.lua: what Valgrind counted of a command as a profile: exact, by function and source line.
 --
 -- Invariant: lines and rest are the count, to the last one. Its files do not say which program or library a function
--- is in, so functions of one name are one.
+-- is in, so functions of one name are one, but for those that the program itself has in several source files.
 
 local lists = require "pmclua.base.lists"
 local out_file = require "pmclua.simulate.out_file"
@@ -21,9 +21,15 @@ local function names_of(found)
   return spell((found.fn:gsub("@@.*$", "")))
 end
 
-local function line_for(lines, found)
+-- The source file that tells a function from others of its name in the program; "": none does.
+local function home_in(program, full, found)
+  local homes = program and program.homes and known(found.fn) and program.homes(full) or {}
+  return homes[found.file or ""] and found.file or ""
+end
+
+local function line_for(lines, found, program)
   local full, fn = names_of(found)
-  local key = full .. "\0" .. (found.object or "")
+  local key = table.concat({ full, found.object or "", home_in(program, full, found) }, "\0")
   local line = lines[key]
   if not line then
     local is_known = known(found.fn) ~= nil
@@ -57,12 +63,12 @@ local function home_of(of_source)
   return home
 end
 
-local function take(lines, file, counters)
+local function take(lines, file, counters, program)
   local sum = 0
   for _, found in ipairs(out_file.lines(file)) do
     local count = not found.inclusive and sum_of(counters, found.counts) or 0
     if count > 0 then
-      add(line_for(lines, found), found.line, found.file, count)
+      add(line_for(lines, found, program), found.line, found.file, count)
       sum = sum + count
     end
   end
@@ -72,13 +78,14 @@ end
 --- The profile of an event in a run of a command.
 ---@param files pmclua.OutFile[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
----@param program? { path: string, build_id: string? } that was run
+---@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, true> } that was run; homes:
+---  the source files of functions of a full name, where there are several
 ---@return table
 function M.new(files, event, program)
   local lines, total, placed = {}, 0, 0
   for _, file in ipairs(files) do
     total = total + sum_of(event.simulated, file.summary)
-    placed = placed + take(lines, file, event.simulated)
+    placed = placed + take(lines, file, event.simulated, program)
   end
   for _, line in ipairs(lines) do
     line.source, line.of_source = home_of(line.of_source), nil

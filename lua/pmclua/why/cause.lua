@@ -3,6 +3,7 @@
 -- Times have their ledgers (collect.lua); counts are told by function and line (experiment/where.lua), and what a time
 -- comes from on CPUs by Valgrind's instructions, which are exact. What does not fit into the budget is said.
 
+local chains = require "pmclua.profile.chains"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -57,12 +58,14 @@ local function line_of(code, row)
   return best and place_of(best) or nil
 end
 
--- Who calls a function on the chain that grew most; how often.
-local function caller_of(code, name)
+-- Who calls the function of a place on the chain that grew most; how often.
+local function caller_of(code, place)
   local callers = code:callers()
   local grown = callers and callers.grown
   for k, frame in ipairs(grown and grown.names or {}) do
-    if frame == name and k > 1 then
+    local is_its = frame == place.full or frame == place.fn or frame == chains.frames { fn = place.fn,
+      full = place.full, is_local = place.is_local, source = place.declared }
+    if is_its and k > 1 then
       return grown.names[k - 1], grown.names[k - 1] == grown.maker and grown.calls or nil
     end
   end
@@ -71,7 +74,7 @@ end
 local function part_of(code, row)
   local place = place_of(row)
   local line = line_of(code, row) or place
-  local caller, calls = caller_of(code, place.fn)
+  local caller, calls = caller_of(code, place)
   return { name = place.fn, label = row.label, source = line.source, line = line.line or place.first,
     caller = caller, calls = calls, a = row.a, b = row.b, difference = row.difference, low = row.low,
     high = row.high, share = row.share }

@@ -102,6 +102,9 @@ local function add_nameless(list, ledger)
   end
 end
 
+local FRAMELESS = "the caller of a function that has no frame of its own is left out: compile with "
+  .. "-mno-omit-leaf-frame-pointer, too"
+
 -- How far call chains lead, where they were taken.
 local function add_chains(list, code)
   local complete, whole = chains.complete(code.profiles)
@@ -111,6 +114,7 @@ local function add_chains(list, code)
     or ("; the rest is under %s: compile with -fno-omit-frame-pointer"):format(chains.UNKNOWN)
   list[#list + 1] = ("call chains (formats folded, speedscope): %s complete, from the start of program or "
     .. "thread%s"):format(text.percent(share), rest)
+  if code.profiles[1].source == "samples" then list[#list + 1] = FRAMELESS end
 end
 
 -- Which function makes the difference, and in which one of those that it calls the most of it is.

@@ -5,6 +5,7 @@
 -- total.
 
 local chains = require "pmclua.profile.chains"
+local lists = require "pmclua.base.lists"
 local objects = require "pmclua.ledger.objects"
 local profiles = require "pmclua.ledger.profiles"
 
@@ -79,6 +80,8 @@ function M.stacks(code, options)
   for side, list in ipairs { code.a, code.b or {} } do
     for _, profile in ipairs(list) do add_one(stacks, profile, side) end
   end
+  local shorten = chains.shortener { lists.by(stacks, "stack") }
+  for _, entry in ipairs(stacks) do entry.stack = shorten(entry.stack) end
   table.sort(stacks, function(x, y) return x.stack < y.stack end)
   return { list = stacks, event = code.event, unit = code.unit, a = first.workload,
     b = code.b and code.cell.workload }
