@@ -12,7 +12,7 @@
 --   6cbbd28 is the first commit with more valgrind::instructions: +22.8 % (1 …
 --     number 3 · A · 2026-11-24
 --     of +22.8 % between the ends · 4 commits, 4 builds, 6 s
---     why: 100 % of it in main (prog.c:1: +32000)
+--     why: 100 % of it in `main` (prog.c:1)
 -- reading: a commit, a range (commits between do not build, or the step is too small to tell), or the one
 --   reason why there is none. "The ends differ by less than" proves nothing about what lies between:
 --   steps that cancel cannot be seen from the ends. `no other step shown` does not say that there is none.

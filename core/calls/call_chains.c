@@ -117,7 +117,7 @@ void call_chains_stop(struct call_chains *chains, int32_t tid, uint64_t time_ns,
         return;
     for (int i = 0; waits && i < chains->threads; i++) {
         settle(chains, &chains->thread[i], time_ns);
-        thread->before[i] = chains->thread[i].spent;
+        memcpy(&thread->before[i], &chains->thread[i].spent, (size_t)chains->causes * sizeof *thread->spent.ns);
     }
     settle(chains, thread, time_ns);
     thread->state = waits ? WAITS : AWAY;

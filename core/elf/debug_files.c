@@ -79,21 +79,15 @@ static int has_id(int fd, const void *id, ssize_t bytes)
     return has;
 }
 
-/* CRC-32, as .gnu_debuglink has it. */
+/* As .gnu_debuglink has it. */
 static int has_crc(int fd, uint32_t wanted)
 {
-    uint32_t table[256], crc = ~0u;
+    unsigned long crc = 0;
     uint8_t block[16384];
     ssize_t got;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (0xedb88320u & -(table[i] & 1));
-    }
     for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)
-        for (ssize_t i = 0; i < got; i++)
-            crc = table[(crc ^ block[i]) & 255] ^ crc >> 8;
-    return got == 0 && ~crc == wanted;
+        crc = elfutils()->crc32(crc, block, (unsigned)got);
+    return got == 0 && crc == wanted;
 }
 
 /* ---- what was split off ---- */

@@ -8,8 +8,9 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
+#include <zlib.h>
 
-/* Each function of elfutils that the core calls, by its own name. */
+/* Each function of elfutils, and of zlib, which libelf needs, that the core calls, by its own name. */
 #define ELFUTILS_FUNCTIONS(X) \
     X(dwfl_begin) X(dwfl_end) X(dwfl_report_begin) X(dwfl_report_offline) X(dwfl_report_end) \
     X(dwfl_standard_find_debuginfo) X(dwfl_offline_section_address) \
@@ -22,7 +23,8 @@
     X(dwarf_cu_getdwarf) X(dwarf_begin) X(dwarf_begin_elf) X(dwarf_end) X(dwarf_nextcu) X(dwarf_offdie) X(dwarf_lowpc) \
     X(elf_memory) X(elf_getphdrnum) X(gelf_getehdr) X(gelf_getphdr) X(elf_nextscn) X(gelf_getshdr) X(elf_getshdrstrndx) \
     X(elf_strptr) X(elf_getscn) X(elf_getdata) X(gelf_getrela) X(gelf_getchdr) X(elf_compress) X(gelf_getsym) \
-    X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_getdata_rawchunk) X(gelf_getclass) X(gelf_getdyn)
+    X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_getdata_rawchunk) X(gelf_getclass) X(gelf_getdyn) \
+    X(crc32)
 
 #define ELFUTILS_MEMBER(name) __typeof__(name) *name;
 struct elfutils { ELFUTILS_FUNCTIONS(ELFUTILS_MEMBER) };

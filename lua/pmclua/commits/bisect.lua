@@ -164,18 +164,6 @@ local function note_benchmark(self, step)
   end
 end
 
--- Where an exact count differs most: "92 % of it in compress (lz4.c:842)"; nil: nowhere.
-local function place_of(a, b, event, options)
-  local code = require("pmclua.experiment.where").where(a, b, { event = event, repetitions = 2,
-    timeout = options.timeout, quiet = true })
-  local row = code:ledger().lines[1]
-  if not (row and row.share and row.verdict ~= "same") then return nil end
-  local line = code:ledger("line").lines[1]
-  return ("%.0f %% of it in %s%s"):format(100 * row.share, text.safe(row.label),
-    line and line.verdict ~= "same" and (" (%s: %+.0f)"):format(text.safe(line.label:match "^%S+"),
-    line.difference) or "")
-end
-
 -- What the first step consists of, between its two sides: a count by place, a time by ledgers.
 local function add_why(self)
   local step, options = self.steps[1], self.options
@@ -184,7 +172,7 @@ local function add_why(self)
     local a, b = self.measured:workload(step.from.hash, 0, step.from.name),
       self.measured:workload(step.to.hash, 0, step.to.name)
     if step.before then
-      self.place = place_of(a, b, self.event, options)
+      self.place = require("pmclua.why.cause").place(a, b, self.event, options)
       return nil
     end
     return require("pmclua.why.collect").why(a, b, { budget = options.why_budget or 60, pin = options.pin,

@@ -103,7 +103,7 @@ local function run(self, hash, declaration)
   local why = result.problem
   if why and (why.code ~= "EWORKLOAD" or why.message:find("time limit", 1, true)) then error(why, 0) end
   if why then
-    self.broken[hash] = text.plain(why.message)
+    self.broken[hash] = why.message
     return nil
   end
   return result
@@ -135,7 +135,7 @@ end
 local function no_count(event, result)
   local why = result.header.events[1].why or result.header.events[1].status or "it was not counted"
   error(problem.problem { code = "ENOCOUNT", operation = "bisect", status = 77,
-    message = ("%s has no count here: %s"):format(event, text.plain(tostring(why))) }, 0)
+    message = ("%s has no count here: %s"):format(event, tostring(why)) }, 0)
 end
 
 --- The count of an event at a commit, of one run; nil: it does not build or run.

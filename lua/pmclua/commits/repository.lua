@@ -63,7 +63,7 @@ function Repository:git(words, folder) return git(folder or self.top, words) end
 ---@return string
 function Repository:must(words, folder)
   local said, why = self:git(words, folder)
-  return said or raise("EGIT", ("git %s: %s"):format(words[1], text.plain(why or "it failed")))
+  return said or raise("EGIT", ("git %s: %s"):format(words[1], why or "it failed"))
 end
 
 --- The repository that a folder is in. Raises where there is none.
@@ -72,7 +72,7 @@ end
 function M.open(folder)
   local top, why = git(folder, { "rev-parse", "--show-toplevel" })
   if not top then
-    raise("EGIT", "there is no git repository here: " .. text.plain(why), "run it in a checkout")
+    raise("EGIT", "there is no git repository here: " .. why, "run it in a checkout")
   end
   local common = git(folder, { "rev-parse", "--path-format=absolute", "--git-common-dir" })
   return setmetatable({ top = top, common = common or top .. "/.git", trees = {} }, Repository)
@@ -165,7 +165,7 @@ function Repository:add_worktree(hash, folder)
   self:must { "worktree", "add", "--force", "--detach", "--quiet", folder, hash }
   if self:git { "cat-file", "-e", hash .. ":.gitmodules" } then
     local _, why = self:git({ "submodule", "--quiet", "update", "--init", "--recursive" }, folder)
-    if why then raise("EGIT", "its submodules could not be had: " .. text.plain(why)) end
+    if why then raise("EGIT", "its submodules could not be had: " .. why) end
   end
 end
 

@@ -191,23 +191,34 @@ function paths.temporary()
   end)
 end
 
---- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
---- name, number; "EPERM" without a number where others could replace it.
----@param folder string absolute path
-function paths.make(folder)
-  local path = ""
+-- Makes a folder and its parents with this mode, where `may_stand_in` allows it. Returns as paths.make.
+local function make(folder, mode, may_stand_in)
+  local path = folder:sub(1, 1) == "/" and "" or "."
   for part in folder:gmatch "[^/]+" do
     local parent = path == "" and "/" or path
     path = path .. "/" .. part
     if not exists(path .. "/.") then
-      if exists(parent .. "/.") and not paths.is_our_folder(parent) then return nil, "EPERM" end
-      local ok, code, errnum = core.mkdir(path, 448)      -- 0700
+      if exists(parent .. "/.") and not may_stand_in(parent) then return nil, "EPERM" end
+      local ok, code, errnum = core.mkdir(path, mode)
       if not ok and code ~= "EEXIST" then return nil, code, errnum end
     end
   end
+  return true
+end
+
+--- Makes a folder and its parents, private (0700) where they are made here. Returns true, or nil, errno
+--- name, number; "EPERM" without a number where others could replace it.
+---@param folder string absolute path
+function paths.make(folder)
+  local made, code, errnum = make(folder, 448, paths.is_our_folder)
+  if not made then return nil, code, errnum end
   if paths.is_our_folder(folder) then return true end
   return nil, "EPERM"
 end
+
+--- The same for a folder that others may use as well, as far as the umask lets them (0777).
+---@param folder string
+function paths.make_open(folder) return make(folder, 511, function() return true end) end
 
 --- The real path of a folder that only this user and root can open or replace; nil if others can. No folder on
 --- its path may belong to others or be open to all, neither as written nor behind links, and it is no link itself.

@@ -6,16 +6,17 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local json = require "pmclua.base.json"
-local lists = require "pmclua.base.lists"
 local locks = require "pmclua.job.lock"
+local members = require "pmclua.store.members"
 local owners = require "pmclua.job.owner"
+local paths = require "pmclua.host.paths"
 local text = require "pmclua.base.text"
 local version = require "pmclua.store.version"
 
 local M = {}
 
 local SCHEMA = 1
-local MOST_SHARDS = 1e6
+local NEEDED = { "by", "shards", "parts", "seed", "first", "step", "arguments" }
 
 ---@class pmclua.Job
 ---@field folder string
@@ -38,19 +39,6 @@ end
 
 -- ---- job.json ----
 
-local function is_text(value) return type(value) == "string" end
-local function is_id(value)
-  return type(value) == "number" and value % 1 == 0 and value >= 0 and value <= 2 ^ 53
-end
-local function is_count(value) return is_id(value) and value >= 1 and value <= MOST_SHARDS end
-
-local function is_text_or_nil(value) return value == nil or is_text(value) end
-
-local KINDS = { script = is_text_or_nil, script_hash = is_text_or_nil,
-  by = function(value) return value == "cells" or value == "blocks" or value == "ranks" end,
-  shards = is_count, parts = is_count, seed = is_id, first = is_id, step = is_count,
-  arguments = function(value) return type(value) == "table" and lists.all(value, is_text) end }
-
 --- Whether a path is the folder of a job.
 ---@param path string
 ---@return boolean
@@ -68,34 +56,19 @@ function M.open(folder)
   if type(job) ~= "table" or job.kind ~= "job" then refuse(folder, "its job.json is not one of pmclua") end
   local refusal = version.refusal(job, SCHEMA)
   if refusal then refuse(folder, refusal) end
-  for name, is in pairs(KINDS) do
-    if not is(job[name]) then
-      refuse(folder, ("'%s' in its job.json is not what it should be"):format(name))
-    end
-  end
+  local wrong = members.wrong(job, members.job, NEEDED)
+  if wrong then refuse(folder, ("'%s' in its job.json is not what it should be"):format(wrong)) end
   job.folder = folder
   return setmetatable(job, Job)
 end
 
-local FACTS = { "kind", "schema", "pmclua", "needs", "script", "script_hash", "arguments", "seed", "by", "shards",
-  "parts", "first", "step" }
-
-local FOR_ALL = tonumber("777", 8)          -- as far as the umask lets
-
--- A folder with its parents.
-local function make(folder)
-  local path = folder:match "^/*"
-  for part in folder:gmatch "[^/]+" do
-    path = path .. part
-    local ok, code, number = core.mkdir(path, FOR_ALL)
-    if not ok and code ~= "EEXIST" then refuse(path, "it cannot be made: " .. core.errno_text(number)) end
-    path = path .. "/"
-  end
-end
+local FACTS = { "kind", "schema", "pmclua", "needs", "script", "script_hash", "arguments", "seed", "by",
+  "shards", "parts", "first", "step" }
 
 -- Writes job.json unless somebody else has.
 local function create(folder, facts)
-  make(folder .. "/locks")
+  local ok, _, number = paths.make_open(folder .. "/locks")
+  if not ok then refuse(folder, "it cannot be made: " .. core.errno_text(number)) end
   local job = { kind = "job", schema = SCHEMA, pmclua = core.version, needs = version.NEEDED }
   for _, name in ipairs(FACTS) do job[name] = job[name] or facts[name] end
   locks.create(folder, folder .. "/job.json", json.encode(job, { order = FACTS, indent = 1 }) .. "\n")

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local members = require "pmclua.store.members"
 local machine = require "pmclua.host.machine"
 local tasks = require "pmclua.host.tasks"
 local tools = require "pmclua.host.tools"
@@ -77,19 +78,15 @@ function M.name(owner)
   return ("%s, process %d%s"):format(require("pmclua.base.text").safe(owner.host), owner.pid, job)
 end
 
-local KINDS = { host = "string", boot = "string", namespace = "number", pid = "number", start = "number",
-  job = "string", restart = "number" }
+local NEEDED = { "host", "pid", "restart" }
 
 --- An owner from its text; nil where it is none.
 ---@param text string
 ---@return pmclua.job.Owner?
 function M.read(text)
   local value = require("dkjson").decode(text)
-  if type(value) ~= "table" or not (value.host and value.pid and value.restart) then return nil end
-  for name, kind in pairs(KINDS) do
-    if value[name] ~= nil and type(value[name]) ~= kind then return nil end
-  end
-  return value
+  local is_owner = type(value) == "table" and not members.wrong(value, members.owner, NEEDED)
+  return is_owner and value or nil
 end
 
 return M

@@ -144,7 +144,7 @@ function M.words(self)
   for _, step in ipairs(self.steps) do lists.append(lines, lines_of_step(self, step)) end
   lines[#lines + 1] = effort(self)
   lists.append(lines, reservations(self))
-  if self.place then lines[#lines + 1] = "  why: " .. self.place end
+  if self.place then lines[#lines + 1] = "  why: " .. text.safe(self.place) end
   if self.why then lines[#lines + 1] = "  why: " .. self.why.sentence end
   if self.error_of_why then lines[#lines + 1] = "  why it is could not be measured: " .. self.error_of_why end
   if self.reason == "interrupted" and self.path then

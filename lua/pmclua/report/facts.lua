@@ -27,7 +27,7 @@ local ORDER = {
   "pairs", "verdicts",
 }
 
-local function or_null(value) return value or json.null end
+local or_null = json.or_null
 
 -- ---- what was asked --------------------------------------------------------------------------------------
 

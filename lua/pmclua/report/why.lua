@@ -14,7 +14,6 @@ local M = {}
 
 -- ---- tables ----
 
-local TONES = { more = "bad", fewer = "good" }
 
 local function interval(row, unit)
   if not row.low then return "–" end
@@ -30,7 +29,7 @@ local function row_of(row, unit)
   return { text.safe(row.label), number.value(row.a, unit), number.value(row.b, unit),
     number.signed(row.difference, unit), interval(row, unit), row.share and number.percent(row.share) or "–",
     verdict_of(row),
-    tones = { [7] = TONES[row.verdict] }, tone = row.rest and "dim" or nil }
+    tones = { [7] = words.TONES[row.verdict] }, tone = row.rest and "dim" or nil }
 end
 
 -- Names that would make a column wider than its numbers are in the title.
@@ -140,7 +139,7 @@ local function waits_table(why, all)
     rows = lists.map(shown, function(row)
       local cells = row_of(row, found.unit)
       table.remove(cells, SHARE)
-      cells.tones = { [SHARE] = TONES[row.verdict] }
+      cells.tones = { [SHARE] = words.TONES[row.verdict] }
       return cells
     end),
     notes = { "what others did meanwhile, through all that they waited for in turn" } }

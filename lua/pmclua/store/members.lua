@@ -1,4 +1,4 @@
---- members.lua: the kind of value of each member of a header (store/README.md, "The header").
+--- members.lua: the kind of value of each member of a header (store/README.md, "The header"), and of a job's files.
 ---
 --- Invariant: a member named here has its kind, or the file is refused; nobody checks it later. Any other
 --- member comes from another version, or describes the host: it is shown, and no number is computed from it.
@@ -50,11 +50,13 @@ end
 --- The name of a member of `value` that is not of its kind; nil where all are.
 ---@param value table
 ---@param kinds table<string, fun(value: any): boolean>
+---@param needed? string[] those that must be there
 ---@return string?
-function M.wrong(value, kinds)
+function M.wrong(value, kinds, needed)
   for name, is in pairs(kinds) do
     if value[name] ~= nil and not is(value[name]) then return name end
   end
+  return lists.find(needed or {}, function(name) return value[name] == nil end)
 end
 
 -- A map whose members are of these kinds, where they are there.
@@ -111,6 +113,17 @@ M.workload = { per = text, control = text }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
   text = text, empty = flag }, given = texts, run = count }
+
+-- What job/ keeps: job.json, and who holds a lock.
+
+local function shards(value) return count(value) and value >= 1 and value <= 1e6 end
+local function divided(value) return value == "cells" or value == "blocks" or value == "ranks" end
+
+M.job = { by = divided, shards = shards, parts = shards, seed = count, first = count, step = shards,
+  script = text, script_hash = text, arguments = texts }
+
+M.owner = { host = text, boot = text, namespace = number, pid = number, start = number, job = text,
+  restart = number }
 
 M.list, M.levels, M.indices = list_of(function() return true end), list_of(level), list_of(count)
 

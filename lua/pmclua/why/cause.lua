@@ -105,6 +105,19 @@ local function part_words(part)
     or text.value(part.difference, ""), part.label, at and (" (%s)"):format(at) or "", caller)
 end
 
+--- Where an exact count differs most: "92 % of it in `compress` (lz4.c:842)"; nil: nowhere.
+---@param a table workload
+---@param b table
+---@param event string
+---@param options { timeout?: any }
+---@return string?
+function M.place(a, b, event, options)
+  local code = where.where(a, b, { event = event, repetitions = EXACT_RUNS, lines = true, quiet = true,
+    timeout = options.timeout })
+  local part = parts_of(code)[1]
+  return part and part_words(part)
+end
+
 -- "instructions: 960,066 more (+23 %): 99.9 % of it in `work` (w.c:7), called by `parse`, 26 calls instead of 20".
 local function sentence_of(code, parts)
   local ledger = code:ledger()

@@ -75,18 +75,11 @@ pmc.history(options: history_options) -> history
   raises what pmc.commits and experiment:run raise
   > pcall(pmc.history, { from = "v1.0", to = "HEAD", build = "make -s", workload = "./prog" })
 
-record history_options
+record history_options commits_options
   files?: path[] -- stored results, instead of all that follows but margin and folder
-  folder?: path
   build?: string
-  paths?: path[]
-  benchmark_paths?: path[]
-  build_timeout?: duration
-  cache?: any
   from?: string
   to?: string
-  every?: integer(1..)
-  first_parent?: boolean
   workload?: workload
   events?: spec|spec[]
   margin?: share -- smaller steps are not shown; default: 1 %
