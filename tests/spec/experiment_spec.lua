@@ -456,6 +456,21 @@ describe("expect", function()
       expect = { "more == 2 * page_faults + 1", "more < twice" } }
     assert.same({ "pass", "fail" }, { result.expectations[1].state, result.expectations[2].state })
   end)
+
+  it("may be of one workload, which must be there", function()
+    local declared = { events = { "page-faults" }, repetitions = 2,
+      workloads = { "true", pmc.command { "true", name = "again" } },
+      expect = { "again: page_faults == 0", "page_faults > 0" } }
+    local seen = {}
+    for _, found in ipairs(run(declared).expectations) do
+      seen[#seen + 1] = ("%s %s %s"):format(found.workload, found.state, found.text)
+    end
+    assert.same({ "true pass page_faults > 0", "again fail again: page_faults == 0",
+      "again pass page_faults > 0" }, seen)
+    declared.expect = "agan: page_faults == 0"
+    assert.matches("there is no workload 'agan', did you mean 'again'",
+      tostring(select(2, pcall(pmc.experiment, declared))))
+  end)
 end)
 
 describe("layout", function()

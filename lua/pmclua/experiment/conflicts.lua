@@ -147,6 +147,16 @@ local function check_formulae(declaration, wrong)
   end
 end
 
+local function check_expect(declaration, wrong)
+  local known = lists.column(declaration.workloads, "name")
+  for _, prediction in ipairs(declaration.expect or {}) do
+    local name = prediction.workload
+    if name and not lists.contains(known, name) then
+      wrong("expect '%s': there is no workload '%s'%s", prediction.formula, name, checking.meant(name, known))
+    end
+  end
+end
+
 -- What a curve is fitted over, and the quantities that it is fitted to.
 local function check_fit(declaration, wrong)
   local fit = declaration.fit
@@ -182,6 +192,7 @@ function M.check(declaration, wrong)
   check_names("margin", checking.keys(declaration.margin), names_of(declaration, { "default" }), wrong)
   require("pmclua.experiment.factor_use").check(declaration, wrong)
   check_formulae(declaration, wrong)
+  check_expect(declaration, wrong)
   check_fit(declaration, wrong)
 end
 

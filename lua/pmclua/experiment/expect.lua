@@ -61,9 +61,14 @@ function M.new(declaration, passes)
     doubtful = doubtful, cells = {} }, Expectations)
 end
 
+-- `checks` by the number of the prediction: those of every workload, and of this one.
 local function new_cell(self, record)
-  return { workload = record.workload, levels = record.levels, has_counted = {},
-    checks = lists.map(self.predictions, check.prediction) }
+  local checks = {}
+  for i, prediction in ipairs(self.predictions) do
+    local is_of_it = not prediction.workload or prediction.workload == record.workload
+    checks[i] = is_of_it and check.prediction(prediction)
+  end
+  return { workload = record.workload, levels = record.levels, has_counted = {}, checks = checks }
 end
 
 --- Checks a record. Warm-ups, parts of a repetition and failed repetitions are skipped.
@@ -73,7 +78,7 @@ function Expectations:take(record)
   local cell = self.cells[record.cell] or new_cell(self, record)
   self.cells[record.cell] = cell
   for i, checked in ipairs(cell.checks) do
-    if not self.passes[i] or self.passes[i][record.pass] then
+    if checked and (not self.passes[i] or self.passes[i][record.pass]) then
       checked:take(records.lookup(record, self.declaration, self.predictions[i].uses_iterations))
     end
   end
@@ -114,9 +119,9 @@ function Expectations:results(remarks)
   for _, number in ipairs(lists.keys(self.cells)) do
     local cell = self.cells[number]
     for i, checked in ipairs(cell.checks) do
-      local result = result_of(self, checked, self.predictions[i], cell, remarks or {})
-      result.cell, result.workload, result.levels = number, cell.workload, cell.levels
-      list[#list + 1] = result
+      local result = checked and result_of(self, checked, self.predictions[i], cell, remarks or {})
+      if result then result.cell, result.workload, result.levels = number, cell.workload, cell.levels end
+      list[#list + 1] = result or nil
     end
   end
   return list

@@ -270,16 +270,24 @@ function check.reject_if(value, wrong, key)
   return formula(value, wrong, key, require("pmclua.metric").condition)
 end
 
-local function formulae(reader)
+local function formulae(read)
   return function(value, wrong, key)
     local given = type(value) == "table" and value or { value }
     asked.say_stray(key, given, wrong, spelled.condition)
-    return lists.map(given, function(text)
-      return formula(text, wrong, key, require("pmclua.metric")[reader])
-    end)
+    return lists.map(given, function(text) return formula(text, wrong, key, read) end)
   end
 end
-check.expect, check.gate = formulae "comparison", formulae "limit"
+
+-- "rows: misses == 0.25" is of one workload; within a name no blank follows a ':'.
+local function prediction(text)
+  local workload, rest = text:match "^(.-):%s+(.*)$"
+  local parsed, problem = require("pmclua.metric").comparison(rest or text)
+  if parsed then parsed.workload, parsed.formula = workload, text end
+  return parsed, problem
+end
+
+check.expect = formulae(prediction)
+check.gate = formulae(function(text) return require("pmclua.metric").limit(text) end)
 
 function check.simulation(value, wrong)
   return require("pmclua.simulate.surroundings").check(value, wrong)

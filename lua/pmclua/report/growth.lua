@@ -125,21 +125,19 @@ end
 
 -- ---- a table ---------------------------------------------------------------------------------------------
 
-local COLUMNS = { { name = "quantity" }, { name = "of", drop = 3 }, { name = "grows as" },
+local COLUMNS = { { name = "quantity" }, { name = "grows as" },
   { name = "exponent", align = "right" }, { name = words.interval_of(), whole = true }, { name = "verdict" },
   { name = "spread", align = "right", drop = 1 }, { name = "largest residual", drop = 2 } }
 
 local function row_of(growth, label)
   if growth.why then
-    local why = words.ABSENT .. " " .. text.safe(growth.why)
-    return { text.safe(growth.title), label, why, span = 3, tone = "dim" }
+    return { label, words.ABSENT .. " " .. text.safe(growth.why), span = 2, tone = "dim" }
   end
   local left, size = worst(growth)
   local exponent = growth.exponent
-  return { text.safe(growth.title), label, M.formula(growth), plain(exponent),
-    ends(exponent), verdict(growth),
+  return { label, M.formula(growth), plain(exponent), ends(exponent), verdict(growth),
     text.percent(growth.shapes[1].spread), ("%s at %s"):format(signed(left), size_of(growth, size)),
-    tones = { [6] = growth.verdict == "differs" and "bad" or nil } }
+    tones = { [5] = growth.verdict == "differs" and "bad" or nil } }
 end
 
 -- "rows at 4,096 (beyond the data): 5.1 ms, 95 % interval of a value 4.8 … 5.4".
@@ -163,6 +161,21 @@ local function notes_of(growth, at)
   return list
 end
 
+-- A row for each fit; those of one quantity stand below its name.
+local function rows_of(result, list)
+  local rows, varies = {}, cells.varying(result:list())
+  for i, growth in ipairs(list) do
+    local title, cell = text.safe(growth.title), growth.cells[1]
+    local is_one = #lists.where(list, function(other) return other.name == growth.name end) == 1
+    if not is_one and (i == 1 or list[i - 1].name ~= growth.name) then
+      rows[#rows + 1] = { title, span = 1, strong = 1 }
+    end
+    local label = cell and cells.label(cell, varies, growth.over) or text.safe(growth.workload)
+    rows[#rows + 1] = row_of(growth, is_one and title or "  " .. label)
+  end
+  return rows
+end
+
 --- The table of the fits that a result declares; nil where it has none.
 ---@param result pmclua.Result
 ---@param names string[] of quantities that are shown
@@ -173,15 +186,12 @@ function M.block(result, names)
     return is_shown[growth.name]
   end)
   if #list == 0 then return nil end
-  local fit, varies = result.header.fit, cells.varying(result:list())
+  local fit = result.header.fit
   local notes = { "relative least squares of the medians; the shape is the best by AICc, the exponent "
     .. "that of a power of " .. text.safe(fit.over) }
   for _, growth in ipairs(list) do lists.append(notes, notes_of(growth, fit.at)) end
   return { title = { "growth over " .. text.safe(fit.over) }, columns = COLUMNS, notes = notes,
-    rows = lists.map(list, function(growth)
-      local first = growth.cells[1]
-      return row_of(growth, first and cells.label(first, varies, fit.over) or text.safe(growth.workload))
-    end) }
+    rows = rows_of(result, list) }
 end
 
 -- ---- facts -----------------------------------------------------------------------------------------------
