@@ -12,6 +12,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <luajit.h>
 #include <lualib.h>
 
 /* Made by embed.lua; sorted by name. */
@@ -129,6 +130,39 @@ static int open_embedded(lua_State *L)
     return 1;
 }
 
+/* LuaJIT before April 2022, Debian 12's too, may end a compiled next() with an exchange of registers that cuts a pointer
+ * to 32 bits: SIGSEGV, once in some 100,000 calls of ours (github.com/LuaJIT/LuaJIT/issues/829). Which registers a loop
+ * has left decides, which nothing in Lua does. Functions in C are not compiled. */
+enum { HAS_UNSAFE_NEXT = LUAJIT_VERSION_NUM < 20199 && sizeof(void *) == 8 };
+
+static int next(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    if (lua_next(L, 1))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+static int pairs(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_pushnil(L);
+    return 3;
+}
+
+static void replace_next(lua_State *L)
+{
+    lua_pushcfunction(L, next);
+    lua_pushvalue(L, -1);
+    lua_setglobal(L, "next");
+    lua_pushcclosure(L, pairs, 1);
+    lua_setglobal(L, "pairs");
+}
+
 /* The libraries, with package.path and package.cpath as LuaJIT was built: what LUA_PATH and LUA_CPATH say is for
  * lua/pmclua/script/modules.lua to judge. */
 static void open_standard(lua_State *L)
@@ -136,6 +170,8 @@ static void open_standard(lua_State *L)
     lua_pushboolean(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
     luaL_openlibs(L);
+    if (HAS_UNSAFE_NEXT)
+        replace_next(L);
 }
 
 static void push_arguments(lua_State *L, int argc, char **argv)

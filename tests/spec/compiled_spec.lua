@@ -49,3 +49,24 @@ describe("a loop is compiled, however often interpreted code did the same before
     end)
   end
 end)
+
+describe("pairs() and next()", function()
+  local PLAIN_C = 1             -- LuaJIT's number of all functions that it does not know
+
+  it("are not compiled where LuaJIT would cut their pointers to 32 bits", function()
+    local version = tonumber(jit.version:match "^LuaJIT 2%.1%.(%d+)$")
+    support.need(jit.arch == "x64" and not version, jit.version .. " compiles them rightly")
+    for _, fn in ipairs { pairs, next, (pairs {}) } do
+      assert.equal(PLAIN_C, require("jit.util").funcinfo(fn).ffid)
+    end
+  end)
+
+  it("go through a table as Lua's do, and refuse what is none", function()
+    local seen = {}
+    for key, value in pairs { 5, x = 6 } do seen[key] = value end
+    assert.same({ 5, x = 6 }, seen)
+    assert.same({ nil, 1, 5 }, { next {}, next { 5 } })
+    assert.error_matches(function() pairs(nil) end, "bad argument #1 to 'pairs' %(table expected, got nil%)")
+    assert.error_matches(function() next({}, "no key") end, "invalid key to 'next'")
+  end)
+end)
