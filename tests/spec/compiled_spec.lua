@@ -51,13 +51,17 @@ describe("a loop is compiled, however often interpreted code did the same before
 end)
 
 describe("pairs() and next()", function()
-  local PLAIN_C = 1             -- LuaJIT's number of all functions that it does not know
+  -- LuaJIT has numbers for the builtin functions that it knows how to compile.
+  local function is_plain_c(fn)
+    local facts = require("jit.util").funcinfo(fn)
+    return facts.addr ~= nil and facts.ffid == nil
+  end
 
   it("are not compiled where LuaJIT would cut their pointers to 32 bits", function()
     local version = tonumber(jit.version:match "^LuaJIT 2%.1%.(%d+)$")
     support.need(jit.arch == "x64" and not version, jit.version .. " compiles them rightly")
     for _, fn in ipairs { pairs, next, (pairs {}) } do
-      assert.equal(PLAIN_C, require("jit.util").funcinfo(fn).ffid)
+      assert.is_true(is_plain_c(fn))
     end
   end)
 
