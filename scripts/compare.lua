@@ -44,6 +44,9 @@ local opt = pmc.options {
   { "until", value = "WIDTH", help = "repeat until the ratio's interval is this narrow, e.g. 0.5%" },
   { "control", false, help = "measure the first command twice (A/A): shows the noise floor" },
   { "layout", value = "HOW", choices = { "fixed", "randomise" }, help = "memory layout of the programs" },
+  { "against-dir", value = "DIR", help = "compare one command in this folder with the same one here" },
+  { "build", value = "CMD", help = "builds all of them for a layout, {seed}; by /bin/sh" },
+  { "layouts", choices = { "shuffle" }, value = "HOW", help = "with --build: link again in other orders" },
   { "seed", type = "integer", value = "N", help = "seed of the random order" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
@@ -99,7 +102,9 @@ local function usage(why)
   pmc.fail(why .. "; usage: pmclua compare 'COMMAND A' 'COMMAND B' ...", STATUS.usage)
 end
 
-if #opt.workloads < 2 then usage "it takes at least two commands, or files" end
+if opt.against_dir then
+  if #opt.workloads ~= 1 then usage "--against-dir takes one command" end
+elseif #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
 -- How a file begins; what can be read but once (a pipe) is left as it is, and can be no command.
 local function beginning(word)
@@ -118,8 +123,8 @@ local function is_file(word)
 end
 
 -- What is decided when something is measured; results were.
-local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "seed",
-  "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store", "note" }
+local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "build",
+  "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store", "note" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do
@@ -151,6 +156,13 @@ local files = 0
 local experiment                -- of commands
 local limits = #opt.limit > 0 and opt.limit or nil
 
+-- How layouts of the code are drawn.
+local function layout()
+  if not opt.build then return opt.layout end
+  return { build = opt.build, folders = { opt.against_dir or ".", opt.against_dir and "." },
+    shuffle = opt.layouts == "shuffle" }
+end
+
 local function compare_commands()
   local workloads, times = {}, {}
   for i, word in ipairs(opt.workloads) do
@@ -159,10 +171,15 @@ local function compare_commands()
     local name = times[word] == 1 and word or ("%s (%d)"):format(word, times[word])
     workloads[i] = pmc.command { word, shell = opt.shell, name = name }
   end
+  if opt.against_dir then
+    local word = opt.workloads[1]
+    table.insert(workloads, 1, pmc.command { word, shell = opt.shell, cwd = opt.against_dir,
+      name = ("%s in %s"):format(word, opt.against_dir) })
+  end
   experiment = pmc.experiment { name = "compare", workloads = workloads, baseline = workloads[1].name,
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics,
     repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin,
-    primary = opt.primary, control = opt.control or nil, layout = opt.layout, seed = opt.seed,
+    primary = opt.primary, control = opt.control or nil, layout = layout(), seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     notes = #opt.note > 0 and opt.note or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
@@ -228,6 +245,8 @@ if (opt.why or opt.budget) and (not limits or files > 0) then
   usage "--why goes with --limit, and with commands"
 end
 if opt.budget and not opt.why then usage "--budget goes with --why" end
+if opt.build and opt.layout then usage "--build draws layouts itself: leave out --layout" end
+if opt.layouts and not opt.build then usage "--layouts goes with --build" end
 for _, word in ipairs(limits and opt.workloads or {}) do
   if word == "-" then usage "--limit reads files twice; `pmclua gate` takes -" end
 end

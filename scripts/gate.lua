@@ -11,9 +11,13 @@
 --   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
 --   A limit of times that fails is measured once more, and fails only if that fails, too. --why looks for the
 --   function, the line and the caller behind what fails or is undecided.
+--   --build 'make SEED={seed}' builds both sides anew for each layout of their code, so that a limit holds for
+--   many layouts and not for one; with --layouts shuffle a build without {seed} runs once, and lld links again
+--   what it had linked, with functions in another order.
 --   Where NEW is a copy of OLD's program, to the byte that is loaded, nothing is run: this is said at once.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
+--        pmclua gate --against-dir OLD/ [--build 'make SEED={seed}'] --limit LIMIT... -- COMMAND
 -- example:
 --   pmclua pages --store before.jsonl
 --   pmclua pages --store after.jsonl
@@ -57,6 +61,9 @@ local is_read, opt = pcall(pmc.options, {
   { "limit", short = "l", many = true, value = "LIMIT", help = "a limit, e.g. 'instructions <= +1%'" },
   { "strict", false, help = "treat an undecided limit as failed" },
   { "against", value = "COMMAND", help = "run this and the command after --, interleaved, and compare" },
+  { "against-dir", value = "DIR", help = "the same with the command after -- in this folder as the old one" },
+  { "build", value = "CMD", help = "with --against: builds both for a layout, {seed}; by /bin/sh" },
+  { "layouts", choices = { "shuffle" }, value = "HOW", help = "with --build: link again in other orders" },
   { "any-host", false, help = "accept a baseline from another microcode or Linux version" },
   { "any-cpu", false, help = "accept a baseline from another CPU or architecture" },
   { "any-arguments", false, help = "accept a baseline whose program was given other arguments" },
@@ -96,7 +103,7 @@ end
 -- ---- stored results ----
 
 local function check_files()
-  for _, name in ipairs { "timeout", "pin", "store", "budget" } do
+  for _, name in ipairs { "timeout", "pin", "store", "budget", "build", "layouts" } do
     if opt[name] then usage(("--%s goes with --against"):format(name)) end
   end
   if opt.shell or opt.simulate or opt.why or #opt.simulation > 0 or #opt.note > 0 then
@@ -112,20 +119,25 @@ end
 -- ---- two commands ----
 
 -- One word is a command line; several are its words.
-local function command(words, name)
-  local spec = { name = name, shell = opt.shell }
+local function command(words, name, folder)
+  local spec = { name = name, shell = opt.shell, cwd = folder }
   for i, word in ipairs(words) do spec[i] = word end
   return pmc.command(spec)
 end
 
 local function check_commands()
   if not limits then usage "--against takes --limit" end
+  if opt.against and opt.against_dir then usage "--against or --against-dir: give only one" end
+  if opt.layouts and not opt.build then usage "--layouts goes with --build" end
   if opt.budget and not opt.why then usage "--budget goes with --why" end
-  local old, new = command({ opt.against }, "old"), command(opt.words, "new")
+  local old = command(opt.against and { opt.against } or opt.words, "old", opt.against_dir)
+  local new = command(opt.words, "new")
   local experiment = pmc.experiment { name = "gate", workloads = { old, new },
     events = opt.simulate and {} or "duration_time", gate = limits, against = "old",
     repetitions = opt.repetitions, warmup = opt.warmup, timeout = opt.timeout, pin = opt.pin,
     on_failure = opt.ignore_failure and "keep" or "stop", notes = #opt.note > 0 and opt.note or nil,
+    layout = opt.build and { build = opt.build, folders = { opt.against_dir or ".", opt.against_dir and "." },
+      shuffle = opt.layouts == "shuffle" } or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil }
   local result = experiment:run { store = opt.store or false, quiet = opt.quiet, unless_same = true }
   if result.problem then
@@ -143,7 +155,7 @@ local function write(gate)
   if to_file and not is_silent then pmc.output(2)(tostring(gate) .. "\n") end
 end
 
-local ok, gate = pcall(opt.against and check_commands or check_files)
+local ok, gate = pcall((opt.against or opt.against_dir) and check_commands or check_files)
 if not ok then fail(gate) end
 local written, why = pcall(write, gate)
 if not written then fail(why) end

@@ -1,5 +1,6 @@
 -- The place of code as a part of the layout: of kernels that are compiled here, of commands that a script builds.
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local results = require "tests.support.results"
@@ -176,10 +177,75 @@ describe("layout.build", function()
         events = "page-faults" }, spec))
     end
     assert.matches("must be a command with {seed} in it", mistakes { layout = { build = "make" } }, 1, true)
+    assert.matches("shuffle = true links again", mistakes { layout = { build = "make" } }, 1, true)
     assert.matches("layout has no key 'bild'", mistakes { layout = { bild = "make {seed}" } })
     assert.matches("no kernel is compiled here", mistakes { factors = { { "code_layout", { 1, 2 } } } })
     assert.matches("the command must name what was built", mistakes { layout = { build = "make {seed}" },
       factors = { { "code_layout", { 1, 2 } } } })
+  end)
+end)
+
+describe("layouts that are drawn by linking again", function()
+  local has_lld = os.execute "command -v ld.lld >/dev/null" == 0
+
+  -- Two folders with a program of three functions that writes down how these lie.
+  local function project()
+    local folder = support.folder()
+    for _, side in ipairs { "old", "new" } do
+      local place = folder .. "/" .. side
+      require("lfs").mkdir(place)
+      support.write(place .. "/main.c", ([[
+        #include <stdio.h>
+        int first(void) { return %d; }
+        int second(void) { return 2; }
+        int third(void) { return 3; }
+        int main(void)
+        {
+            FILE *file = fopen("%s/order-%s", "a");
+            char *names[] = {"f", "s", "t"}, *at[] = {(char *)first, (char *)second, (char *)third};
+            for (int place = 0; place < 3; place++) {
+                int below = 0;
+                for (int i = 0; i < 3; i++)
+                    below += at[i] < at[place];
+                fprintf(file, "%%s%%d", names[place], below);
+            }
+            return fputs("\n", file) < 0;
+        }]]):format(side == "new" and 11 or 1, folder, side))
+      support.write(place .. "/build", "cc -O1 -c main.c && cc -o prog main.o && echo built >>calls\n")
+    end
+    return folder
+  end
+
+  local function orders(path) return lists.unique(support.lines_of(path)) end
+
+  it("run the build of each side once, shuffle its functions, and leave what it had made", function()
+    support.need(has_lld, "lld is not installed")
+    local folder = project()
+    local found = support.pmclua({ "gate", "--against-dir", "../old", "--build", "sh ./build", "--layouts",
+      "shuffle", "-r", "16", "-l", "page_faults <= +90%", "--", "./prog" },
+      { folder = folder .. "/new" })
+    assert.same({ 0, "gate: the limit holds for 8 layouts\n" }, { found.status, found.out })
+    for _, side in ipairs { "old", "new" } do
+      assert.same({ "built" }, support.lines_of(folder .. "/" .. side .. "/calls"))
+      local seen = orders(folder .. "/order-" .. side)
+      assert.is_true(#seen > 1, table.concat(seen, " "))
+      os.remove(folder .. "/order-" .. side)
+      os.execute(("cd %s/%s && ./prog"):format(folder, side))
+      assert.same({ "f0s1t2" }, orders(folder .. "/order-" .. side))
+    end
+  end)
+
+  it("are refused where the build links nothing, or fails", function()
+    support.need(has_lld, "lld is not installed")
+    local folder = project()
+    local function said(build)
+      local found = support.pmclua({ "compare", "--against-dir", "../old", "--build", build, "--layouts",
+        "shuffle", "-e", "page-faults", "-r", "2", "./prog" }, { folder = folder .. "/new" })
+      assert.equal(1, found.status)
+      return found.err
+    end
+    assert.matches("it linked nothing in ../old: it must make all anew", said "true", 1, true)
+    assert.matches("failed: no rule", said "echo no rule >&2; exit 3", 1, true)
   end)
 end)
 

@@ -366,6 +366,49 @@ describe("an experiment's limits against its own cells", function()
   end)
 end)
 
+describe("limits of times in layouts that were drawn", function()
+  local ROUNDS = 30
+
+  -- Old and new in the same blocks, two of each layout; `change` is by how much new is slower in a layout.
+  local function gated(change, limit)
+    local records = {}
+    for index = 1, ROUNDS do
+      for _, name in ipairs { "old", "new" } do
+        local noise = 1 + 0.004 * ((index * (name == "old" and 7 or 5)) % 11 - 5) / 5
+        local factor = name == "old" and 1 or change(math.ceil(index / 2), index)
+        local record = made.record({ 1000 }, { workload = name, levels = {},
+          cell = name == "old" and 1 or 2, wall_ns = 1e6 * noise * factor })
+        record.index, record.order = index, #records + 1
+        records[#records + 1] = record
+      end
+    end
+    local workloads = {}
+    for i, name in ipairs { "old", "new" } do
+      workloads[i] = { name = name, kind = "command", per = "run" }
+    end
+    local r = made.result(header_of { workloads = workloads, layouts = { { code = 7 } }, layout = "randomise",
+      cells = { { workload = "old", levels = {} }, { workload = "new", levels = {} } } }, records)
+    r.status = "complete"
+    return r:gate { limits = { limit }, against = "old" }
+  end
+
+  it("say for how many they hold", function()
+    local held = gated(function() return 1 end, "wall_ns <= +3%")
+    assert.equal("gate: the limit holds for 15 layouts", tostring(held))
+    local failed = gated(function() return 1.1 end, "wall_ns <= +3%")
+    assert.matches("fails: .* in 15 layouts$", tostring(failed))
+  end)
+
+  it("call a difference layout that one of them has and the others have not", function()
+    local held = gated(function(layout) return layout == 4 and 1.2 or 1 end, "wall_ns <= +3%")
+    assert.matches("one layout alone has %+2[%d.]+ %%, the others .-: that is layout", tostring(held))
+    local odd = held.results[1].odd_layout
+    assert.is_true(odd.ratio > 1.18 and odd.ratio < 1.22 and math.abs(odd.others - 1) < 0.01)
+    local one_run = gated(function(_, index) return index == 7 and 1.2 or 1 end, "wall_ns <= +3%")
+    assert.is_nil(one_run.results[1].odd_layout)
+  end)
+end)
+
 describe("an undecided limit", function()
   it("exits 0, and 3 with --strict; its row says what would have failed", function()
     local path = stored { around(1000, 10), {}, {} }

@@ -362,18 +362,42 @@ function check.only_if(value, wrong, key)
   return { holds = holds, needs = condition.needs }
 end
 
+local LAYOUT_KEYS = lists.set { "build", "folders", "shuffle" }
+
+-- The command that makes a layout, of words that are its own or a shell's.
+local function build_command(value)
+  if not value.folders and not value.shuffle then return value.build end
+  local folders = value.folders or { "." }
+  if value.shuffle then return require("pmclua.workload.relink").words(value.build, folders) end
+  local shellwords = require "pmclua.workload.shellwords"
+  return { "/bin/sh", "-c", table.concat(lists.map(folders, function(folder)
+    return ("(cd %s && %s)"):format(shellwords.join { folder }, value.build)
+  end), " && ") }
+end
+
 -- A word, or { build = a command with {seed} }, which draws layouts too.
 function check.layout(value, wrong, key)
   if type(value) ~= "table" then return layout_word(value, wrong, key) end
   for name in pairs(value) do
-    if name ~= "build" then wrong("layout has no key '%s', only build", tostring(name)) end
+    if not LAYOUT_KEYS[name] then
+      wrong("layout has no key '%s', only build, folders, shuffle", tostring(name))
+    end
   end
-  if type(value.build) ~= "string" or not value.build:find("{seed}", 1, true) then
-    wrong 'layout.build must be a command with {seed} in it: { build = "make SEED={seed}" }'
+  if type(value.build) ~= "string" or not (value.shuffle or value.build:find("{seed}", 1, true)) then
+    wrong('layout.build must be a command with {seed} in it: { build = "make SEED={seed}" }; of one without, '
+      .. "shuffle = true links again what it has linked")
     return nil
   end
-  local command, why = require("pmclua.workload").from { value.build, stderr = "capture" }
-  if not command then wrong("layout.build: %s", why) end
+  local words = build_command(value)
+  local spec = type(words) == "table" and lists.copy(words) or { words }
+  spec.stderr, spec.name = "capture", value.build:find("{seed}", 1, true) and value.build
+    or value.build .. ", layout {seed}"
+  local command, why = require("pmclua.workload").from(spec)
+  if not command then
+    wrong("layout.build: %s", why)
+    return nil
+  end
+  command.relinks = value.shuffle or nil
   return { build = command }
 end
 

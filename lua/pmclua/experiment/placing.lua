@@ -4,6 +4,7 @@
 -- the script's own command, `layout = { build = "make … {seed}" }`. Invariant: a place is made once,
 -- before its first repetition, and never while something is measured.
 
+local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 
@@ -46,6 +47,15 @@ function M.levels(declaration, cell, code)
   return levels
 end
 
+-- The levels of a build: where it keeps links, these, and whether it has to make them first.
+local function build_levels(self, levels)
+  if not self.declaration.build.relinks then return levels end
+  levels = lists.copy(levels)
+  levels.links = require("pmclua.workload.relink").folder()
+  levels.first = self.has_links and "" or "first"
+  return levels
+end
+
 local function failed(build, line, result)
   local said = result.errors and result.errors:match "[^\n]+" or build:complaint(result) or "it failed"
   return explain.problem { code = "EBUILD", operation = "build",
@@ -61,11 +71,11 @@ local function build_once(self, cell, code)
   if self.built[key] then return end
   if self.in_place then self.built = {} end
   local result = self.session:run_only(function(message)
-    build:define(message, levels, { session = self.session })
+    build:define(message, build_levels(self, levels), { session = self.session })
   end)
   local is_built = result.outcome == "done" and result.exit == 0 and not build:complaint(result)
   if not is_built then error(failed(build, key, result), 0) end
-  self.built[key] = true
+  self.built[key], self.has_links = true, true
 end
 
 local function define(self, cell, code)
@@ -93,6 +103,13 @@ function Placing:id(cell, code)
   if known then self.session:forget(known.id) end
   self.known[cell.index] = { code = code, id = define(self, cell, code) }
   return self.known[cell.index].id
+end
+
+--- Leaves programs that were linked again as their build had made them.
+function Placing:restore()
+  local build = self.declaration.build
+  local is_drawn = build and build.relinks and self.has_links and core.interrupts() == 0
+  if is_drawn then build_once(self, { levels = {} }, 0) end
 end
 
 --- Ends a cell's workload.

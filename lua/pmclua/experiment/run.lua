@@ -324,6 +324,7 @@ local function clean_up(self)
     run_hook(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
     self.placing:forget(index)
   end
+  self.placing:restore()
 end
 
 -- "sort, buffer = 4M": the workload and levels of a record.

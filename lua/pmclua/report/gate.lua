@@ -34,7 +34,8 @@ end
 local function seen(row)
   local observed = text.value(row.observed, row.unit)
   if not row.baseline then return ("%s, allowed %s"):format(observed, text.value(row.allowed, row.unit)) end
-  return ("%s, was %s%s%s"):format(observed, text.value(row.baseline, row.unit), runs(row), moved(row))
+  return ("%s, was %s%s%s%s"):format(observed, text.value(row.baseline, row.unit), runs(row), moved(row),
+    row.layouts and (" in %s"):format(text.plural(row.layouts, "layout")) or "")
 end
 
 -- The smallest change that would have failed.
@@ -53,6 +54,14 @@ local function jitter(row)
   return row.jitter and (", in runs of one program that differ by %s"):format(apart(row)) or ""
 end
 
+-- What one layout alone has is of no code.
+local function odd(row)
+  local found = row.odd_layout
+  if not found then return "" end
+  return ("; one layout alone has %s, the others %s: that is layout"):format(change(found.ratio),
+    change(found.others))
+end
+
 -- The reason without what needed what.
 local function reason(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
@@ -65,8 +74,9 @@ function M.said(row)
   if row.is_same then return "holds: nothing was run, both sides are the same program" end
   if row.state == "uncountable" then return "cannot be checked: " .. reason(row) end
   if row.again then return M.said_twice(row) end
-  if row.state == "undecided" then return "undecided: " .. seen(row) .. jitter(row) .. blind(row) end
-  return (row.state == "fail" and "fails: " or "holds: ") .. seen(row) .. jitter(row)
+  local what = seen(row) .. jitter(row)
+  if row.state == "undecided" then return "undecided: " .. what .. blind(row) .. odd(row) end
+  return (row.state == "fail" and "fails: " or "holds: ") .. what .. odd(row)
 end
 
 -- A limit of times that failed, and what the second run says.
@@ -145,7 +155,10 @@ local NO_CELL = "there is no cell to check"
 -- How many hold, where all do, or where some are undecided.
 local function held_line(rows, held, is_all, is_undecided)
   if #rows == 0 then return NO_CELL end
-  if is_all then return held == 1 and "the limit holds" or ("all %d limits hold"):format(held) end
+  local layouts = rows[1].layouts and " for " .. text.plural(rows[1].layouts, "layout") or ""
+  if is_all then
+    return (held == 1 and "the limit holds" or ("all %d limits hold"):format(held)) .. layouts
+  end
   return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
@@ -170,6 +183,7 @@ function M.words(gate)
   lines[#lines + 1] = held_line(rows, #passed, #lines == 0, #undecided > 0)
   lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
     lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
+    lists.map(lists.where(passed, function(row) return row.odd_layout end), line_of),
     cause_lines(gate), { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
   return terminal.spelled("gate: " .. table.concat(lines, "\ngate: ")) .. "\n"
 end
@@ -222,17 +236,18 @@ local FORMAT = 1                -- of the facts; changes with the meaning of any
 
 local ORDER = { "format", "state", "experiment", "started", "notes", "remarks", "host", "baselines", "limits",
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
-  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "again", "causes",
-  "sentences", "event", "parts", "function", "source", "line", "caller", "a", "b", "difference", "share",
-  "path",
-  "hostname", "cpu", "microcode", "os_kernel" }
+  "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "layouts",
+  "odd_layout", "others", "again", "causes", "sentences", "event", "parts", "function", "source", "line",
+  "caller", "a", "b", "difference", "share", "path", "hostname", "cpu", "microcode", "os_kernel" }
 
 local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high",
-  "detectable", "runs", "spread", "jitter", "needed", "repetitions", "missing", "reason" }
+  "detectable", "runs", "spread", "jitter", "needed", "repetitions", "missing", "reason",
+  "layouts" }
 
 local function row_entry(row)
   local out = json.fields(row, FIELDS)
   out.limit, out.assumed_spread = row.text, row.is_assumed == true
+  out.odd_layout = row.odd_layout or json.null
   out.again = row.again and json.fields(row.again, FIELDS) or json.null
   return out
 end

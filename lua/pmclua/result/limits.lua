@@ -122,8 +122,13 @@ end
 local function compare_paired(new, old, level)
   local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
   local ids = clusters.of_pairs(new.cell, old.cell, blocks)
-  if ids then a, b = clusters.pairs(ids, a, b) end
-  return verdict.compare(a, b, { paired = true, level = level })
+  if not ids then return verdict.compare(a, b, { paired = true, level = level }) end
+  local ours, theirs = clusters.pairs(ids, a, b)
+  local found, why = verdict.compare(ours, theirs, { paired = true, level = level })
+  if found and new.cell.result.header.layouts then
+    found.layouts, found.odd_layout = #ours, require("pmclua.result.odd_layout").of(a, b, ids)
+  end
+  return found, why
 end
 
 -- The estimate of new against old, within what these repetitions can say.
@@ -263,6 +268,7 @@ local function relative(limit, new, befores, options)
   local result = check.judge(limit, found, value_of(new.found), before)
   result.runs, result.spread, result.is_assumed = #olds, found.spread, found.is_assumed
   result.paired = options.paired or nil
+  result.layouts, result.odd_layout = found.layouts, found.odd_layout
   local is_varying = found.method ~= "exact" and not new.found.fit
     and values.is_simulated(new.cell.result, limit)
   if is_varying then add_jitter(result, new, olds, found, options) end

@@ -55,7 +55,8 @@ record experiment_keys
   against?: string|table -- a workload or partial cell that relative limits refer to
   why?: boolean -- true: the cause of a limit that fails or is undecided is looked for
   notes?: table -- texts by name, stored and shown: { commit = "1a2b3c" }
-  layout?: "fixed"|"randomise"|table -- where code and data lie; { build = "make … {seed}" } for commands
+  layout?: "fixed"|"randomise"|table -- where code and data lie; for commands { build = "make … {seed}",
+    folders = where, shuffle = true: links again instead of {seed} }
   timeout?: duration -- of one repetition
   pin?: string -- CPUs to run on, "0,2-3"
   on_failure?: "stop"|"skip"|"keep" -- what to do with a failed repetition; default: "stop"
