@@ -3,9 +3,9 @@
 -- usage: luajit tests/rooms.lua          (from the source tree; `make lint` runs it)
 --
 -- Fails if a module requires one of a later room, is missing from the map, declares a class that another one
--- declares too, exports a function that only tests use, or opens files and streams that others are to open; and if a C file includes a header of a later
--- folder, or a header declares a function that no other file uses. The order is that of the rows in
--- these tables.
+-- declares too, exports a function that only tests use, or opens files and streams that others are to open; if
+-- a C file includes a header of a later folder, or a header declares a function that no other file uses; and if
+-- the comment that begins a file names another one. The order is that of the rows in these tables.
 
 local findings = {}
 local function find(form, ...) findings[#findings + 1] = form:format(...) end
@@ -51,6 +51,15 @@ local function module_of(path)
 end
 
 local function without_comments(text) return (("\n" .. text):gsub("\n%s*%-%-[^\n]*", "\n")) end
+
+-- A file begins with its name, and with that of its folder where it is an init.lua.
+local function check_header(path, text)
+  local name = path:match "[^/]+/init%.lua$" or path:match "[^/]+$"
+  local named = text:match "^%-%-%- (%S+): " or text:match "^/%*\n %* (%S+): "
+  if named ~= name and (named or path:find "%.lua$") then
+    find("%s: it begins with the name %s", path, named or "of none")
+  end
+end
 
 -- pmclua/init.lua, the public names, stands above all rooms.
 local function check_requires(path, text)
@@ -127,6 +136,7 @@ for _, path in ipairs(files("lua -name '*.lua'", "scripts -name '*.lua'", "core 
 end
 for _, path in ipairs(LUA) do
   local text = read(path)
+  check_header(path, text)
   check_requires(path, text)
   check_map(path)
   check_classes(path, text)
@@ -174,6 +184,7 @@ end
 local sources = {}
 for _, path in ipairs(C) do
   local text = read(path)
+  check_header(path, text)
   check_includes(path, text)
   sources[path] = without_c_comments(text)
   count_mentions(sources[path])

@@ -1,5 +1,5 @@
 /*
- * group.h: what group.c, region.c and userread.c share: the group itself.
+ * group.h: what group.c, region.c and user_read.c share: the group itself.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
---- init.lua: the public names, each loaded when first used, with its arguments checked.
+--- pmclua/init.lua: the public names, each loaded when first used, with its arguments checked.
 --
 -- `require "pmclua"` costs nothing but this table; `pmc.kernel` loads what kernels need.
 

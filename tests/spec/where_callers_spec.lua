@@ -210,7 +210,8 @@ describe("where -g", function()
     support.need(support.have "cc", "no C compiler")
     local program = support.build(folder .. "/apart", "cc", "-g", "-O1", "-fno-omit-frame-pointer", main,
       unpack(sources))
-    local a, b = pmc.command { program, "30", "90", name = "a" }, pmc.command { program, "90", "30", name = "b" }
+    local a = pmc.command { program, "30", "90", name = "a" }
+    local b = pmc.command { program, "90", "30", name = "b" }
     local by_samples = pmc.where(a, b, { event = "page-faults", call_chains = true, repetitions = 3 })
     local called = lists.by(by_samples:callers().lines, "label")
     assert.is_true(called["help (first.c)"].difference >= 59 and called["help (second.c)"].difference <= -59)

@@ -1,4 +1,4 @@
---- options.lua: what every experiment takes on the command line, without code of its own.
+--- experiment_options.lua: what every experiment takes on the command line, without code of its own.
 
 local lists = require "pmclua.base.lists"
 local options = require "pmclua.cli.options"

@@ -1,4 +1,4 @@
---- cli.lua: the executable's command line, as in lua(1): what to run, running it, the exit status.
+--- cli/init.lua: the executable's command line, as in lua(1): what to run, running it, the exit status.
 --
 -- Start-up pays for what a run uses: nothing is loaded here before it is needed.
 

@@ -1,4 +1,4 @@
---- options.lua: who is counted, as a command line says it, in perf's letters: a target, or a command.
+--- targets.lua: who is counted, as a command line says it, in perf's letters: a target, or a command.
 --
 --     local opt = pmc.options(pmc.targets.options { { "command", rest = true } })
 --     local target, command = pmc.targets.from(opt), pmc.targets.command(opt.command)

@@ -1,4 +1,4 @@
---- data.lua: the binding of what samples accessed, part of core.lua's layer.
+--- data.lua: the binding of what samples accessed.
 --
 -- Invariant: a block that is read from is held for as long as it is.
 

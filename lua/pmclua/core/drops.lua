@@ -1,4 +1,4 @@
---- drops.lua: the binding of core/calls/drops.c, part of core.lua's layer: programs whose events Linux ended.
+--- drops.lua: the binding of core/calls/drops.c, part of core/: programs whose events Linux ended.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

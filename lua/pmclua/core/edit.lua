@@ -1,4 +1,4 @@
---- edit.lua: the binding of libedit, part of core.lua's layer: a line from the terminal, with history and
+--- edit.lua: the binding of libedit, part of core/: a line from the terminal, with history and
 --- completion. Loaded by the REPL alone.
 --
 -- libedit calls back into Lua for completion, so `read` is never compiled: a callback from compiled code

@@ -1,4 +1,4 @@
---- files.lua: the binding of files by their descriptors and of what the file system says, part of core.lua's layer.
+--- files.lua: the binding of files by their descriptors and of what the file system says.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

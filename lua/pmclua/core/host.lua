@@ -1,4 +1,4 @@
---- host.lua: the binding of small facts about this process and its machine, part of core.lua's layer.
+--- host.lua: the binding of small facts about this process and its machine.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

@@ -1,4 +1,4 @@
---- inflate.lua: the binding of zlib's files, part of core.lua's layer: compressed text and plain, alike.
+--- inflate.lua: the binding of zlib's files, part of core/: compressed text and plain, alike.
 --
 -- zlib is found when it is first needed: it is there wherever libelf is.
 

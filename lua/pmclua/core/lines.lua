@@ -1,4 +1,4 @@
---- lines.lua: the binding of record lines and the files of them, part of core.lua's layer.
+--- lines.lua: the binding of record lines and the files of them.
 
 local buffers = require "string.buffer"
 local core = require "pmclua.core"

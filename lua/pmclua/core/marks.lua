@@ -1,4 +1,4 @@
---- marks.lua: the table of pmclua_mark.h as bytes of a file, part of core.lua's layer.
+--- marks.lua: the table of pmclua_mark.h as bytes of a file.
 --
 -- The layout is that header's: what is written here is read there and the other way round.
 -- tests/spec/marks_spec.lua holds the two together by programs that set marks.

@@ -1,4 +1,4 @@
---- pfm.lua: the binding of libpfm4, part of core.lua's layer.
+--- pfm.lua: the binding of libpfm4.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

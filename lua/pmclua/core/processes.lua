@@ -1,4 +1,4 @@
---- processes.lua: other processes, part of core.lua's layer: the few calls of libc that waiting for one, letting one
+--- processes.lua: other processes, part of core/: the few calls of libc that waiting for one, letting one
 --- go on, and having as many descriptors as counting it takes, take.
 
 local core = require "pmclua.core"

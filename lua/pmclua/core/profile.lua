@@ -1,4 +1,4 @@
---- profile.lua: the binding of samplers, part of core.lua's layer: the block that a sampler gives, and samplers of
+--- profile.lua: the binding of samplers, part of core/: the block that a sampler gives, and samplers of
 --- this process.
 --
 -- Invariant: everything read from a block is an exact copy; C owns the block itself.

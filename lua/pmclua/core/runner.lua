@@ -1,4 +1,4 @@
---- runner.lua: the binding of the runner and its messages, part of core.lua's layer.
+--- runner.lua: the binding of the runner and its messages.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

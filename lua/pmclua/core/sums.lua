@@ -1,4 +1,4 @@
---- sums.lua: readings of many groups in one buffer, and sums of them, part of core.lua's layer.
+--- sums.lua: readings of many groups in one buffer, and sums of them.
 --
 -- Invariant: sums only grow. A group that can no longer be read keeps what it gave last, so that a
 -- difference of two sums is never negative.

@@ -1,4 +1,4 @@
---- symbols.lua: the binding of ELF symbols, part of core.lua's layer: the functions of a program or shared
+--- symbols.lua: the binding of ELF symbols, part of core/: the functions of a program or shared
 --- library, their places in the file, and where each can be left.
 
 local core = require "pmclua.core"

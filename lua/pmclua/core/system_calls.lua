@@ -1,4 +1,4 @@
---- system_calls.lua: traced system calls as a runner sends them, part of core.lua's layer.
+--- system_calls.lua: traced system calls as a runner sends them.
 
 local core = require "pmclua.core"
 local ffi = require "ffi"

@@ -1,4 +1,4 @@
---- doctor/: what this machine can count, what stands in the way, and whether its figures are true.
+--- doctor/init.lua: what this machine can count, what stands in the way, and whether its figures are true.
 --
 --     print(pmc.doctor.examine())
 --

@@ -1,4 +1,4 @@
---- pmclua.event: spec text to attrs and back.
+--- event/init.lua: spec text to attrs and back.
 --
 --     local events, problem = event.parse("{cycles,instructions}:u,msr/tsc/")
 --

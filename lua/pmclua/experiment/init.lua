@@ -1,4 +1,4 @@
---- experiment/: declare, plan, run, record. This file is the table of contents.
+--- experiment/init.lua: declare, plan, run, record. This file is the table of contents.
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"

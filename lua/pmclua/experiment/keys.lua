@@ -250,7 +250,7 @@ function check.margin(value, wrong)
   return require("pmclua.verdict").margins(value, function(why) wrong("margin%s", why) end)
 end
 
---- A formula over counts by one of metric.lua's readers.
+--- A formula over counts by one of metric's readers.
 local function formula(value, wrong, key, read)
   local parsed, problem
   if type(value) == "string" then parsed, problem = read(value)

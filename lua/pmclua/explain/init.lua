@@ -1,4 +1,4 @@
---- explain/: from an errno and its context to what happened, why and what to do. Nothing of its files is
+--- explain/init.lua: from an errno and its context to what happened, why and what to do. Nothing of its files is
 --- loaded before something is refused.
 
 return require("pmclua.base.lazy").fields({}, {

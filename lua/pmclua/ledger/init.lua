@@ -1,4 +1,4 @@
---- ledger: a total as lines that add up to it, of one side or of B against A, each difference with its
+--- ledger/init.lua: a total as lines that add up to it, of one side or of B against A, each difference with its
 --- interval.
 --
 -- Invariant: in every repetition the lines and what is not attributed are the total, to the last count.

@@ -1,4 +1,4 @@
---- metric.lua: formulae over counts: metrics, costs, conditions, predictions and limits.
+--- metric/init.lua: formulae over counts: metrics, costs, conditions, predictions and limits.
 --
 -- Invariant: a formula knows every name that it needs before anything is counted, and its value is a
 -- number or nil with the reason. Values come from a lookup in the unit of their event (nanoseconds for

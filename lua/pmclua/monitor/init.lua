@@ -1,4 +1,4 @@
---- monitor.lua: counting over time.
+--- monitor/init.lua: counting over time.
 --
 --     for s in pmc.monitor { target = pmc.pid(1234), events = { "cycles", "instructions" },
 --                            metrics = { "ipc" }, interval = "1s" } do

@@ -1,4 +1,4 @@
---- public/: what scripts see: `pmc`, its functions and its namespaces, as public/signatures/ writes them.
+--- public/init.lua: what scripts see: `pmc`, its functions and its namespaces, as public/signatures/ writes them.
 --
 -- Invariant: a name that is not in the table cannot be reached, and every call of one that is has its arguments
 -- checked first.

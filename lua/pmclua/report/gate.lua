@@ -1,4 +1,4 @@
---- gate.lua (report): what limits conclude: in words, a line each where something is to be said; as a table; as facts.
+--- gate.lua: what limits conclude: in words, a line each where something is to be said; as a table; as facts.
 --
 -- Invariant: a row's state is never better in one form than in another.
 

@@ -1,4 +1,4 @@
---- report/: what a result, a code ledger, a tree, the calls of regions, a gate look like.
+--- report/init.lua: what a result, a code ledger, a tree, the calls of regions, a gate look like.
 --
 -- A report is made once from its object, in forms: `blocks` (tables, texts and notes for people), `facts` (one value,
 -- for JSON), `records` (lines of fields, for CSV). A format renders one form, whoever made it.

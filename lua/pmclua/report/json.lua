@@ -1,4 +1,4 @@
---- json.lua (report): the facts of a report as one JSON object.
+--- json.lua: the facts of a report as one JSON object.
 --
 -- Invariant: integers are exact to 2^64-1, absent is null beside a reason, the keys and their order do not depend on
 -- the data. report/README.md says what each key is.

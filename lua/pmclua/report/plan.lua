@@ -1,4 +1,4 @@
---- plan.lua (report): what `--plan` prints: what would run, how often, in which passes and in which order.
+--- plan.lua: what `--plan` prints: what would run, how often, in which passes and in which order.
 
 local lists = require "pmclua.base.lists"
 local terminal = require "pmclua.host.terminal"

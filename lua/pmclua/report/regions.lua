@@ -1,4 +1,4 @@
---- regions.lua (report): the calls of regions as blocks for people.
+--- regions.lua: the calls of regions as blocks for people.
 --
 -- Invariant: what was left out of a number is said beside it: calls that were not counted, records that
 -- were lost, threads that were not followed.

@@ -1,4 +1,4 @@
---- simulation.lua (report): what simulated counts depend on, in words.
+--- simulation.lua: what simulated counts depend on, in words.
 
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"

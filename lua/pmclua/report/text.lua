@@ -1,4 +1,4 @@
---- text.lua (report): what is said in words, as it is.
+--- text.lua: what is said in words, as it is.
 
 local M = {}
 

@@ -1,4 +1,4 @@
---- result.lua: what an experiment found: cells, each with summaries of its events and metrics.
+--- result/init.lua: what an experiment found: cells, each with summaries of its events and metrics.
 --
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.

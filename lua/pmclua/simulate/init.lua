@@ -1,4 +1,4 @@
---- simulate/: passes in which Valgrind counts.
+--- simulate/init.lua: passes in which Valgrind counts.
 --
 -- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept.
 -- Repetitions that agree are enough; where they differ, as many are made as decide what is asked of them.

@@ -1,4 +1,4 @@
---- running.lua (simulate): a command run under one of Valgrind's tools, and why such a run has no counts.
+--- running.lua: a command run under one of Valgrind's tools, and why such a run has no counts.
 
 local bit = require "bit"
 local core = require "pmclua.core"

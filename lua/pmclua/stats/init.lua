@@ -1,4 +1,4 @@
---- stats.lua: the statistics that scripts and the engine share; its rooms are in stats/.
+--- stats/init.lua: the statistics that scripts and the engine share; its rooms are in stats/.
 --
 -- Invariant: functions take plain lists of finite numbers, change none, know no clock and no file, and
 -- give the same result on every machine. What cannot be said is nil and a reason.

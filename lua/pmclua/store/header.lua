@@ -14,9 +14,9 @@ local M = {}
 M.SCHEMA = 1
 
 local ORDER = {
-  "kind", "schema", "pmclua", "needs", "name", "question", "started", "status", "seed", "repetitions", "warmup",
-  "workloads", "factors", "levels", "cells", "events", "pass_events", "metrics", "per", "baseline", "primary",
-  "margin", "spec", "workload", "field", "attr", "type", "config", "host", "how",
+  "kind", "schema", "pmclua", "needs", "name", "question", "started", "status", "seed", "repetitions",
+  "warmup", "workloads", "factors", "levels", "cells", "events", "pass_events", "metrics", "per",
+  "baseline", "primary", "margin", "spec", "workload", "field", "attr", "type", "config", "host", "how",
 }
 -- Words of 64 bits whose digits mean nothing in decimal.
 local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }

@@ -1,4 +1,4 @@
---- store: result files: JSON Lines, written while an experiment runs and read back as records. README.md has the
+--- store/init.lua: result files: JSON Lines, written while an experiment runs and read back as records. README.md has the
 -- schema.
 
 local writer = require "pmclua.store.writer"

@@ -1,4 +1,4 @@
---- vendor: the events and metrics that vendors name, from the tables of the installed perf and from folders of the
+--- vendor/init.lua: the events and metrics that vendors name, from the tables of the installed perf and from folders of the
 --- user's.
 --
 -- Nothing is read before a name is asked for that nothing else knows, and then once for each perf, CPU and folder

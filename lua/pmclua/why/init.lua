@@ -1,4 +1,4 @@
---- why: what the difference between two cells of a result consists of. This file is the table of contents.
+--- why/init.lua: what the difference between two cells of a result consists of. This file is the table of contents.
 --
 -- Invariant: everything follows from the records of the result. What was not measured costs its ledger,
 -- with a line of reason, and none of the others.

@@ -1,4 +1,4 @@
---- workload/: what is measured. One interface:
+--- workload/init.lua: what is measured. One interface:
 --
 --   workload.name, .kind ("command", "kernel", "function"), .per ("run" or "iteration")
 --   workload:problem(levels, session) -> error object or nil    what can be seen before running

@@ -1,4 +1,4 @@
---- help.lua: texts that explain: the command line, a script by its header and options, the public names.
+--- help/init.lua: texts that explain: the command line, a script by its header and options, the public names.
 
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"

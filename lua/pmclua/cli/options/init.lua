@@ -1,4 +1,4 @@
---- options.lua: a script's options, declared as one table; types come from the defaults.
+--- options/init.lua: a script's options, declared as one table; types come from the defaults.
 --
 --     local opt = pmc.options {
 --       { "pid", type = "integer", help = "count this process" },       --pid N, nil when not given

@@ -1,4 +1,4 @@
---- repl.lua: the prompt: a line is read, run and shown, until the end of input.
+--- repl/init.lua: the prompt: a line is read, run and shown, until the end of input.
 --
 -- An interrupt ends what runs, never the session: a hook looks for it in Lua (so what is typed is not
 -- compiled), waits in the core look for it, and the second one in a row kills what looks for neither.

@@ -1,4 +1,4 @@
---- target.lua: who is counted: this thread, processes, threads, CPUs, everything, cgroups.
+--- target/init.lua: who is counted: this thread, processes, threads, CPUs, everything, cgroups.
 --
 --     pmc.group { "task-clock", target = pmc.pid(1234) }
 --     pmc.measure("sleep 1", { events = { "cycles" }, target = pmc.system { by = "socket" } })

@@ -1,4 +1,4 @@
---- plot.lua: plots of results, drawn by gnuplot as SVG, PNG, or text for a terminal.
+--- plot/init.lua: plots of results, drawn by gnuplot as SVG, PNG, or text for a terminal.
 --
 -- plot/charts.lua says what each kind shows, plot/calls.lua of followed calls, plot/stream.lua reads what `pmclua
 -- monitor` writes, plot/gnuplot.lua draws.

@@ -1,4 +1,4 @@
---- stream.lua (plot): charts of what `pmclua monitor --json` writes.
+--- stream.lua: charts of what `pmclua monitor --json` writes.
 --
 -- Invariant: the file is data that anyone may have written: what is not of these shapes is refused. What was
 -- not counted is a gap in a line, never 0.

@@ -1,4 +1,4 @@
---- tables.lua (where): the code ledger as a table of texts: functions or source lines, what is not attributed,
+--- tables.lua: the code ledger as a table of texts: functions or source lines, what is not attributed,
 --- the total.
 --
 -- Invariant: the rows of a table add up to its total; what is not shown is a row of its own.
