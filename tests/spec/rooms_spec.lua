@@ -30,7 +30,11 @@ end
 local function findings(changes)
   local folder, sources = support.folder(), tree()
   for path, text in pairs(changes) do sources[path] = text end
-  for path, text in pairs(sources) do support.write(folder .. "/" .. path, text) end
+  for path, text in pairs(sources) do
+    local name = path:match "^lua/.*/(%w+/init%.lua)$" or path:match "^lua/.*/(%w+%.lua)$"
+    local has_header = not name or text:find "^%-%-%- "
+    support.write(folder .. "/" .. path, has_header and text or ("--- %s: a room's.\n%s"):format(name, text))
+  end
   return support.run({ "luajit", CHECK }, { folder = folder })
 end
 
@@ -79,6 +83,13 @@ describe("the check of rooms", function()
       { ["lua/pmclua/base/text.lua"] = more, ["tests/spec/text_spec.lua"] = spec })
     assert.equal("", findings({ ["lua/pmclua/base/text.lua"] = more,
       ["lua/REFERENCE.md"] = "`text.long()`: long.\n" }).out)
+  end)
+
+  it("finds a file whose first comment names another one", function()
+    finds("lua/pmclua/base/text.lua: it begins with the name words.lua",
+      { ["lua/pmclua/base/text.lua"] = "--- words.lua: words.\n" .. tree()["lua/pmclua/base/text.lua"] })
+    finds("core/host/host.h: it begins with the name host.c",
+      { ["core/host/host.h"] = "/*\n * host.c: facts.\n */\n" .. tree()["core/host/host.h"] })
   end)
 
   it("finds what opens files or writes to streams, and has others for it", function()
