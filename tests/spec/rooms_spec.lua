@@ -31,7 +31,7 @@ local function findings(changes)
   local folder, sources = support.folder(), tree()
   for path, text in pairs(changes) do sources[path] = text end
   for path, text in pairs(sources) do
-    local name = path:match "^lua/.*/(%w+/init%.lua)$" or path:match "^lua/.*/(%w+%.lua)$"
+    local name = path:match "^lua/.-(%w+/init%.lua)$" or path:match "^lua/.*/(%w+%.lua)$"
     local has_header = not name or text:find "^%-%-%- "
     support.write(folder .. "/" .. path, has_header and text or ("--- %s: a room's.\n%s"):format(name, text))
   end
