@@ -3,9 +3,11 @@
 -- for: compare
 --
 -- method: gnuplot draws stored results: `distribution` (every value, quartiles, extremes), `ecdf` (share
---   of repetitions up to a value), `factor` (medians with 95 % intervals against a factor), `fit` (the same
---   with the curve that fits best, dashed beyond the data, and its residuals), `regression` (counts over
---   iterations, with their line and residuals), `order` (values in time order), `histogram`.
+--   of repetitions up to a value), `factor` (medians with 95 % intervals against a factor), `staircase` (the
+--   same as plateaus), `fit` (the same with the curve that fits best, dashed beyond the data, and its
+--   residuals), `scatter` (every value and that curve), `forest` (every verdict: ratios and intervals),
+--   `regression` (counts over iterations, with their line and residuals), `order` (values in time order),
+--   `histogram`.
 --   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE]
@@ -44,7 +46,8 @@
 
 local pmc = require "pmclua"
 
-local KINDS = { "distribution", "ecdf", "factor", "fit", "regression", "order", "histogram", "time" }
+local KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression",
+  "order", "histogram", "time" }
 
 local opt = pmc.options {
   { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },

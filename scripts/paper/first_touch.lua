@@ -50,5 +50,6 @@ return pmc.experiment {
   per         = { page = "pages" },
   fit         = { "pages", names = { "duration_time" } },
   repetitions = 10,
-  expect      = { "once: page_faults == pages", "twice: page_faults == pages", "populated: page_faults == 0" },
+  expect      = { "once: page_faults == pages", "twice: page_faults == pages",
+    "populated: page_faults == 0" },
 }

@@ -2,50 +2,13 @@
 
 local gnuplot = require "pmclua.report.plot.gnuplot"
 local made = require "tests.support.results"
+local made_sizes = require "tests.support.sizes"
 local plot = require "pmclua.report.plot"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local REPETITIONS = 15
-local STEPS = { 300, 100, 500, 200, 400 }
-
-local function sizes_header(more)
-  local header = { factors = { { "n", { 8, 64, 512 } } }, repetitions = REPETITIONS, question = "What grows?",
-    workloads = { { name = "rows", kind = "kernel", per = "iteration" },
-      { name = "columns", kind = "kernel", per = "iteration" } }, cells = {}, primary = "cycles" }
-  for _, n in ipairs { 8, 64, 512 } do
-    for _, name in ipairs { "rows", "columns" } do
-      header.cells[#header.cells + 1] = { workload = name, levels = { n = n } }
-    end
-  end
-  return made.header(support.merged(header, more))
-end
-
--- Cycles grow with n; in columns twice as fast.
-local function records_of(header)
-  local list = {}
-  for i = 1, REPETITIONS do
-    for c, cell in ipairs(header.cells) do
-      local iterations = header.iterations == "fit" and STEPS[i % #STEPS + 1] or 10
-      local slope = (cell.levels.n or 8) * (c % 2 == 0 and 2 or 1) * 10
-      list[#list + 1] = made.record({ 900 + iterations * slope + i * 7 % 11, 50, 0 }, { cell = c, index = i,
-        order = #list + 1, iterations = iterations, workload = cell.workload, levels = cell.levels })
-    end
-  end
-  return list
-end
-
-local function sizes(more)
-  local header = sizes_header(more)
-  local r = made.result(header, records_of(header))
-  r.status = "complete"
-  return r
-end
-
-local function stored(more)
-  local header = sizes_header(more)
-  return made.stored(support.folder() .. "/r.jsonl", header, records_of(header))
-end
+local REPETITIONS, sizes_header, records_of = made_sizes.REPETITIONS, made_sizes.header, made_sizes.records
+local sizes, stored = made_sizes.result, made_sizes.stored
 
 local function chart(r, kind, options)
   options = options or {}
@@ -223,8 +186,9 @@ describe("a plot", function()
   before_each(function() support.need(gnuplot.program(), "no gnuplot") end)
 
   it("is SVG, PNG or text", function()
-    for _, kind in ipairs { "distribution", "ecdf", "factor", "order", "histogram" } do
-      local drawn = sizes():plot(kind)
+    for _, kind in ipairs { "distribution", "ecdf", "factor", "staircase", "scatter", "forest", "order",
+      "histogram" } do
+      local drawn = sizes({ baseline = "rows" }):plot(kind)
       assert.matches("^<%?xml.-</svg>%s*$", drawn:render "svg")
       assert.equal("\137PNG", drawn:render("png"):sub(1, 4))
       assert.matches("^What grows%?\n", drawn:render "text")

@@ -129,31 +129,87 @@ local function without_intervals(cells, name)
   return #without > 0 and (" (%s without one)"):format(text.plural(#without, "cell")) or ""
 end
 
-function M.factor(result, name)
-  local cells, left_out = cells_with(result, name), 0
+-- Cells over the factor with most levels, in groups that differ in the rest: the factor, the groups (label, cells), what
+-- holds of all, and the axes.
+local function over_factor(result, name)
+  local cells, left_out, groups, by_label = cells_with(result, name), 0, {}, {}
   local swept, levels = cells_of.swept(cells)
   if levels < 2 then refuse("no factor has several levels to plot against", "try --kind distribution") end
   local varies, scale = cells_of.varying(cells), axis.of_cells(cells, name)
   local position, log, tics = positions_of(result, swept)
-  local series, by_group = {}, {}
   for _, cell in ipairs(cells) do
-    local group = cells_of.label(cell, varies, swept)
-    if not by_group[group] and #series < gnuplot.MOST_SERIES then
-      series[#series + 1] = { title = group, style = "marks", colour = #series + 1, data = {} }
-      by_group[group] = series[#series]
+    local label = cells_of.label(cell, varies, swept)
+    if not by_label[label] and #groups < gnuplot.MOST_SERIES then
+      groups[#groups + 1] = { label = label, cells = {} }
+      by_label[label] = groups[#groups]
     end
-    if by_group[group] then
-      local row = interval_row(cell, name, position[cell.levels[swept]], scale.divisor)
-      table.insert(by_group[group].data, row)
-    else
-      left_out = left_out + 1
-    end
+    if by_label[label] then table.insert(by_label[label].cells, cell) else left_out = left_out + 1 end
   end
-  for _, one in ipairs(series) do table.sort(one.data, function(a, b) return a[1] < b[1] end) end
-  local said = "medians with " .. words.interval_of() .. "s" .. without_intervals(cells, name)
-  if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "cell")) end
-  return chart_of(result, cells, #cells, said, { { x = axis.around(text.safe(swept), tics, log),
-    y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
+  local function place(cell) return position[cell.levels[swept]] end
+  for _, group in ipairs(groups) do
+    table.sort(group.cells, function(a, b) return place(a) < place(b) end)
+  end
+  return { swept = swept, groups = groups, place = place, cells = cells, scale = scale, tics = tics,
+    left_out = left_out > 0 and (" · %s left out"):format(text.plural(left_out, "cell")) or "",
+    x = axis.around(text.safe(swept), tics, log),
+    y = { label = scale.label, log = scale.log, tics = scale.tics } }
+end
+
+local function medians_of(shown, group, name)
+  return lists.map(group.cells, function(cell)
+    return interval_row(cell, name, shown.place(cell), shown.scale.divisor)
+  end)
+end
+
+local function said_of_medians(shown, name)
+  return ("medians with %ss%s%s"):format(words.interval_of(), without_intervals(shown.cells, name),
+    shown.left_out)
+end
+
+function M.factor(result, name)
+  local shown = over_factor(result, name)
+  local series = {}
+  for i, group in ipairs(shown.groups) do
+    series[i] = { title = group.label, style = "marks", colour = i, data = medians_of(shown, group, name) }
+  end
+  return chart_of(result, shown.cells, #shown.cells, said_of_medians(shown, name),
+    { { x = shown.x, y = shown.y, series = series } })
+end
+
+-- ---- a staircase: a factor against a quantity, as plateaus -----------------------------------------------
+
+-- The ends of the plateaus: between neighbours, and as far beyond the first and last.
+local function edges_of(tics, log)
+  local to, from = log and math.log or tonumber, log and math.exp or tonumber
+  local at = lists.map(tics, function(tic) return to(tic[2]) end)
+  table.sort(at)
+  local edges = { [0] = at[1] - (at[2] - at[1]) / 2 }
+  for i = 1, #at do edges[i] = at[i + 1] and (at[i] + at[i + 1]) / 2 or 2 * at[i] - edges[i - 1] end
+  local edge_of = {}
+  for i = 1, #at do edge_of[i] = { from(edges[i - 1]), from(edges[i]) } end
+  return edge_of
+end
+
+-- The plateau in which a place lies.
+local function plateau(edges, place)
+  return lists.find(edges, function(edge) return place >= edge[1] and place <= edge[2] end)
+end
+
+function M.staircase(result, name)
+  local shown, series = over_factor(result, name), {}
+  local edges = edges_of(shown.tics, shown.x.log)
+  for i, group in ipairs(shown.groups) do
+    local medians, steps = medians_of(shown, group, name), {}
+    for _, row in ipairs(medians) do
+      local from, to = unpack(plateau(edges, row[1]))
+      lists.append(steps, { { from, row[2] }, { to, row[2] } })
+    end
+    lists.append(series, { { style = "lines", colour = i, data = steps },
+      { title = group.label, style = "marked", colour = i, data = medians } })
+  end
+  shown.x.low, shown.x.high = edges[1][1], edges[#edges][2]
+  return chart_of(result, shown.cells, #shown.cells, said_of_medians(shown, name),
+    { { x = shown.x, y = shown.y, series = series } })
 end
 
 -- ---- growth: a factor against a quantity, with the curve -------------------------------------------------
@@ -212,10 +268,42 @@ function M.fit(result, name)
   local _, _, tics = positions_of(result, over)
   local x = axis.around(text.safe(over), tics, true)
   x.high = math.max(x.high, 1.2 * above[2].data[#above[2].data][1])
-  return chart_of(result, cells, #cells, "medians with " .. words.interval_of()
-    .. "s, the curve that fits best, dashed beyond the data; and residuals", {
+  return chart_of(result, cells, #cells, "medians, the curve that fits best, dashed beyond; residuals", {
       { x = x, y = { label = scale.label, log = true, tics = scale.tics }, series = above },
       { x = x, y = { label = "residual (%)", zero = true }, series = below } })
+end
+
+-- ---- scatter: every value over a factor, and the curve ----------------------------------------------------
+
+-- The curve of a group of cells, and its formula; nothing where there is none.
+local function curve_of(grown, group, scale, colour)
+  local growth = lists.find(grown, function(one)
+    return not one.why and lists.contains(group.cells, one.cells[1])
+  end)
+  if not growth then return {}, group.label end
+  local first, last = growth.sizes[1], growth.sizes[#growth.sizes]
+  return { { style = "curve", colour = colour, data = curve_data(growth, first, last, scale.divisor) } },
+    ("%s: %s"):format(group.label, require("pmclua.report.growth").formula(growth))
+end
+
+function M.scatter(result, name)
+  local shown, series = over_factor(result, name), {}
+  local levels = cells_of.levels(shown.cells, shown.swept)
+  local can_fit = not require("pmclua.result.growth").problem(levels)
+  local grown = can_fit and result:fit(shown.swept, { names = name }) or {}
+  for i, group in ipairs(shown.groups) do
+    local curve, title = curve_of(grown, group, shown.scale, i)
+    local values = lists.joined(lists.map(group.cells, function(cell)
+      return lists.map(cell:values(name), function(value)
+        return { shown.place(cell), value / shown.scale.divisor }
+      end)
+    end))
+    lists.append(series, curve)
+    series[#series + 1] = { title = title, style = "points", colour = i, data = values }
+  end
+  local said = can_fit and "every value, and the curve that fits the medians best" or "every value"
+  return chart_of(result, shown.cells, #shown.cells, said .. shown.left_out,
+    { { x = shown.x, y = shown.y, series = series } })
 end
 
 -- ---- regression and its residuals ------------------------------------------------------------------------

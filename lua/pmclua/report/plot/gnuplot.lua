@@ -38,13 +38,14 @@ M.MOST_SERIES = styles.COLOURS
 ---@field tics? { [1]: string, [2]: number }[] names of places, in place of numbers
 ---@field zero? boolean a line at 0
 ---@field down? boolean the tics are names at the left of their lines, the first at the top
+---@field flush? boolean those names end at the axis; else they begin below each other
 ---@field named? boolean the tics are cells, of which each has to be told
 ---@field whole? boolean whole numbers: no marks between them
 
 ---@class pmclua.ChartSeries
 ---@field title? string none: not in the key
----@field style "points"|"lines"|"curve"|"beyond"|"steps"|"marks"|"marked"|"boxes"|"bars"|"rows" marks: points with
----  intervals (x y low high), joined; marked: not joined; curve: a fitted one; beyond: where it leaves the data;
+---@field style string "points", "lines", "steps"; "marks": points with intervals (x y low high), joined; "marked": not
+---  joined; "across": of x; "mark_line": to compare with; "curve": a fitted one; "beyond": where it leaves the data;
 ---  boxes: x, lowest, lower quartile, median, upper quartile, highest; bars: middle, height, width;
 ---  rows: length, middle, thickness, low, high
 ---@field colour integer which of the colours, from 1
@@ -67,6 +68,7 @@ local PER_INCH = { pdf = 120, eps = 120 }      -- pixels of the other formats
 local letter, number = styles.letter, styles.number
 local LONGEST = 100
 local MARGIN = 12               -- columns of a text beside its plot
+local PIXELS = 9                -- of a character in a picture
 
 local function quoted(s)
   return "'" .. text.cut(text.safe(s), LONGEST):gsub("'", "’") .. "'"
@@ -87,7 +89,7 @@ local function longest_of(tics)
   return longest
 end
 
--- Named places of which none stands on its neighbour, in a text of so many columns.
+-- Named places of which none stands on its neighbour, where there are so many columns.
 local function apart(axis, columns)
   local function scaled(value) return axis.log and math.log(value) or value end
   local low, high = scaled(axis.low), scaled(axis.high)
@@ -108,43 +110,44 @@ local function is_numbered(axis, columns)
   return axis.named and longest_of(axis.tics) * #axis.tics >= columns - MARGIN
 end
 
-local function shown_tics(axis, columns)
-  if not columns then return axis.tics end
+local function shown_tics(axis, columns, is_text)
+  if not columns or axis.named and not is_text then return axis.tics end
   if not is_numbered(axis, columns) then return apart(axis, columns) end
   local tics = {}
   for i, tic in ipairs(axis.tics) do tics[i] = { tostring(i), tic[2] } end
   return tics
 end
 
-local function tics_of(axis, largest, columns)
+local function tics_of(axis, largest, columns, is_text)
   if not axis.tics then return axis.whole and largest < 8 and "1" or "norotate autofreq" end
-  local shown = shown_tics(axis, columns)
+  local shown = shown_tics(axis, columns, is_text)
   local tics = lists.map(shown, function(tic)
     return ("%s %s"):format(quoted(text.cut(tic[1], 24)), number(tic[2]))
   end)
-  local turned = longest_of(shown) * #axis.tics > 80 and "rotate by -30 " or "norotate "
+  local turned = axis.named and longest_of(shown) * #axis.tics > 80 and "rotate by -30 " or "norotate "
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
--- Names of lines begin below each other, so that what is indented is seen to be. `is_text`: all have one width.
+-- Names of lines, by default those that are indented are seen to be. `is_text`: all have one width.
 local function names_at_left(axis, is_text)
   local longest = longest_of(axis.tics)
   local tics = lists.map(axis.tics, function(tic)
     return ("%s %s"):format(quoted(is_text and text.pad(tic[1], longest) or tic[1]), number(tic[2]))
   end)
-  return ("%s norotate (%s)"):format(is_text and "right nooffset" or ("left offset %d,0"):format(-longest),
-    table.concat(tics, ", "))
+  local side = (is_text or axis.flush) and "right nooffset" or ("left offset %d,0"):format(-longest)
+  return ("%s norotate (%s)"):format(side, table.concat(tics, ", "))
 end
 
--- `largest`: the span of the values; `columns`: of a text.
-local function add_axis(out, name, axis, largest, columns)
+-- `largest`: the span of the values; `columns`: how many characters there is room for.
+local function add_axis(out, name, axis, largest, columns, is_text)
   local function add(form, ...) out[#out + 1] = form:format(...) end
   add("set %slabel %s", name, quoted(axis.label))
   add(axis.log and "set logscale %s" or "unset logscale %s", name)
   add("set format %s '%%g'", name)
   add("set %srange [%s:%s] noextend", name, axis.low and number(axis.low) or "*",
     axis.high and number(axis.high) or "*")
-  add("set %stics %s", name, axis.down and names_at_left(axis, columns) or tics_of(axis, largest, columns))
+  local tics = axis.down and names_at_left(axis, is_text) or tics_of(axis, largest, columns, is_text)
+  add("set %stics %s", name, tics)
   if axis.down then add("set lmargin %d", longest_of(axis.tics) + 5) end
   local across = name == "y" and "x" or "y"
   add(axis.zero and "set %szeroaxis lt -1 lc rgb '#888888'" or "unset %szeroaxis", across)
@@ -211,8 +214,9 @@ local function add_panel(out, chart, index, number_of, format, size)
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
   out[#out + 1] = offsets_of(panel, is_text and size.height or nil)
-  add_axis(out, "x", panel.x, span(panel.x), is_text and size.width or nil)
-  add_axis(out, "y", panel.y, largest_y(panel), panel.y.down and is_text and size.width or nil)
+  local columns = is_text and size.width or math.floor(size.width / (chart.columns or 1) / PIXELS)
+  add_axis(out, "x", panel.x, span(panel.x), columns, is_text)
+  add_axis(out, "y", panel.y, largest_y(panel), nil, is_text)
   out[#out + 1] = plot_command(panel, number_of, format)
 end
 
@@ -233,7 +237,8 @@ function M.commands(chart, format, output, size)
   size = { width = size.width, height = is_text and math.floor(size.height / panels) or size.height }
   local out = { TERMINALS[format]:format(size.width / per_inch, size.height / per_inch), "set encoding utf8",
     ("set output '%s'"):format(output:gsub("'", "''")), "set tics out nomirror", "set border 3",
-    is_text and "unset grid" or "set grid lc rgb '#DDDDDD'", "set style fill solid 0.25 border" }
+    is_text and "unset grid; set errorbars 0" or "set grid lc rgb '#DDDDDD'",
+    "set style fill solid 0.25 border" }
   local number_of = add_data(out, chart)
   local together = panels > 1 and not is_text
   if together then out[#out + 1] = multiplot(chart) end
@@ -271,18 +276,21 @@ end
 -- What a character terminal draws the lines of its first, second, … series with.
 local PENS = "*#$%@&="
 
+-- The mark and name of a panel's `i`-th series.
+local function key_entry(series, i)
+  local is_line, pen = series.style == "lines" or series.style == "steps", (i - 1) % #PENS + 1
+  return ("  %s %s"):format(is_line and PENS:sub(pen, pen):rep(3) or letter(series), text.safe(series.title))
+end
+
 -- The marks and names of a panel's series, as many on a line as there is room for.
 local function key_lines(panel, width)
   local lines, line = {}, ""
   for i, series in ipairs(has_key(panel) and panel.series or {}) do
-    local is_line = series.style == "lines" or series.style == "steps"
-    local pen = (i - 1) % #PENS + 1
-    local entry = ("  %s %s"):format(is_line and PENS:sub(pen, pen):rep(3) or letter(series),
-      text.safe(series.title or ""))
+    local entry = series.title and key_entry(series, i) or ""
     if line ~= "" and text.width(line .. "  " .. entry) > width then
       lines[#lines + 1], line = line, ""
     end
-    line = line == "" and entry or line .. "  " .. entry
+    line = (line == "" or entry == "") and line .. entry or line .. "  " .. entry
   end
   if line ~= "" then lines[#lines + 1] = line end
   return lines

@@ -11,13 +11,14 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-M.KINDS = { "distribution", "ecdf", "factor", "fit", "regression", "order", "histogram", "time" }
+M.KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression", "order",
+  "histogram", "time" }
 M.FORMATS = { "text", "svg", "png", "pdf", "eps" }
 
 local WIDEST = 120              -- characters of text
 
 ---@class pmclua.PlotOptions
----@field kind? "distribution"|"ecdf"|"factor"|"fit"|"regression"|"order"|"histogram" the first that fits by default
+---@field kind? string of KINDS; the first that fits by default
 ---@field name? string event or metric, the primary one by default
 ---@field format? "text"|"svg"|"png"|"pdf"|"eps" text by default, or what `output` ends in
 ---@field output? string path: the picture is written there
@@ -128,6 +129,10 @@ function M.new(result, options)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
     explain.misuse("a result is no time series: --kind time takes what `pmclua monitor --json` wrote", 3)
+  end
+  if kind == "forest" then
+    local chart = require("pmclua.report.plot.forest").chart(result, options.name and name)
+    return M.of_chart(kind, chart, options)
   end
   return M.of_chart(kind, require("pmclua.report.plot.charts")[kind](result, name), options)
 end

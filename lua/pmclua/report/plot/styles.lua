@@ -6,6 +6,8 @@ local M = {}
 -- is faint on white, is left out.
 local COLOURS = { "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#7F7F7F" }
 local POINTS = { 7, 5, 9, 11, 13, 4, 6, 8 }          -- filled and open shapes of gnuplot
+-- Series are told apart without colours, too, in print.
+local DASHES = { "solid", "(16,9)", "(3,7)", "(16,7,3,7)", "(26,9)", "(16,7,3,7,3,7)", "(8,8)", "(26,7,8,7)" }
 M.COLOURS = #COLOURS
 
 --- A number as gnuplot reads it.
@@ -17,9 +19,9 @@ function M.number(value)
 end
 
 local function colour(series) return COLOURS[(series.colour - 1) % #COLOURS + 1] end
-local function dashes(series) return series.colour > 4 and series.colour or 1 end
--- On a character terminal series are told apart by these.
-local LETTERS = "ox+&%@$="
+local function dashes(series) return DASHES[(series.colour - 1) % #DASHES + 1] end
+-- On a character terminal series are told apart by these, none of which its lines, bars and axes are drawn with.
+local LETTERS = "oxasvznh"
 
 --- The letter of a series on a character terminal.
 ---@param series pmclua.ChartSeries
@@ -32,7 +34,7 @@ end
 local function shape(series) return POINTS[(series.colour - 1) % #POINTS + 1] end
 
 local function curve(series)
-  return { ("using 1:2 with %s lw 2 dt %d lc rgb '%s'"):format(series.style, dashes(series), colour(series)) }
+  return { ("using 1:2 with %s lw 2 dt %s lc rgb '%s'"):format(series.style, dashes(series), colour(series)) }
 end
 
 -- How each style is drawn, and the columns that it takes; a style may be drawn in two layers.
@@ -53,9 +55,14 @@ M.PICTURE = {
   end,
   marks = function(series)
     local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
-    return { ("using 1:2 with linespoints pt %d ps 0.9 %s"):format(shape(series), look),
+    return { ("using 1:2 with linespoints pt %d ps 0.9 dt %s %s"):format(shape(series), dashes(series), look),
       ("using 1:2:3:4 with yerrorbars pt %d ps 0.9 %s"):format(shape(series), look) }
   end,
+  across = function(series)
+    return { ("using 1:2:3:4 with xerrorbars pt %d ps 0.9 lw 1.5 lc rgb '%s'"):format(shape(series),
+      colour(series)) }
+  end,
+  mark_line = function() return { "using 1:2 with lines lw 1 dt solid lc rgb '#888888'" } end,
   boxes = function(series)
     local look = ("lw 1.5 lc rgb '%s'"):format(colour(series))
     return { ("using 1:3:2:6:5:(%s) with candlesticks whiskerbars 0.5 fs solid 0.25 %s"):format(
@@ -75,12 +82,17 @@ function M.PICTURE.rows(series)
     "using 1:2:4:5 with xerrorbars pt -1 lw 1 lc rgb '#444444'" }
 end
 
+-- Bars in the colour of the axes, and then the letters over them.
+local function with_bars(direction, series)
+  return { ("using 1:2:3:4 with %serrorbars lt black pt '%s'"):format(direction, M.letter(series)),
+    ("using 1:2 with points pt '%s'"):format(M.letter(series)) }
+end
+
 -- A character terminal has neither boxes nor bars of its own worth reading.
 M.TEXT = {
-  marks = function(series)
-    return { ("using 1:2 with points pt '%s'"):format(M.letter(series)),
-      ("using 1:2:3:4 with yerrorbars pt '%s'"):format(M.letter(series)) }
-  end,
+  marks = function(series) return with_bars("y", series) end,
+  across = function(series) return with_bars("x", series) end,
+  mark_line = function() return { "using 1:2 with lines lt black" } end,
   boxes = function() return { "using 1:4:3:5 with yerrorbars pt '#'" } end,
   bars = function() return { "using 1:2 with impulses" } end,
   points = function(series) return { ("using 1:2 with points pt '%s'"):format(M.letter(series)) } end,
