@@ -754,8 +754,10 @@ struct pmclua_profile_file {
     uint64_t path_bytes;
 };
 
-/* File 0 is Linux: offsets are addresses. */
-struct pmclua_profile_hit { uint64_t file, offset, count; };
+/* File 0 is Linux: offsets are addresses. With PMCLUA_ENTRIES, hits of the first PMCLUA_THREADS_TOLD threads are apart:
+ * `thread` counts them and processes from 1 in the order of their start; 0: of none of these, or not told. */
+enum { PMCLUA_THREADS_TOLD = 16 };
+struct pmclua_profile_hit { uint64_t file, offset, count, thread; };
 
 /* A place in code that was called from frame `parent`, an earlier one, counted from 1 (0: from nowhere known), and the
  * samples that were taken there with these callers. Of a caller it is the last byte of the call. An entry's first frame

@@ -62,11 +62,12 @@ int64_t hits_file(struct hits *hits, const struct hit_file *file)
 
 /* ---- counts ---- */
 
-static struct hit *slot_of(struct hit *table, uint64_t slots, uint32_t file, uint64_t offset)
+static struct hit *slot_of(struct hit *table, uint64_t slots, uint32_t file, uint64_t offset, uint32_t thread)
 {
-    uint64_t hash = (offset ^ ((uint64_t)file << 48)) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (offset ^ ((uint64_t)file << 48) ^ ((uint64_t)thread << 40)) * 0x9e3779b97f4a7c15u;
     uint64_t at = (hash ^ hash >> 32) & (slots - 1);
-    while (table[at].is_used && (table[at].offset != offset || table[at].file != file))
+    while (table[at].is_used
+           && (table[at].offset != offset || table[at].file != file || table[at].thread != thread))
         at = (at + 1) & (slots - 1);
     return &table[at];
 }
@@ -77,25 +78,27 @@ static int grow(struct hits *hits)
     struct hit *table = calloc(slots, sizeof *table);
     if (!table)
         return -ENOMEM;
-    for (uint64_t i = 0; i < hits->slots; i++)
-        if (hits->table[i].is_used)
-            *slot_of(table, slots, hits->table[i].file, hits->table[i].offset) = hits->table[i];
+    for (uint64_t i = 0; i < hits->slots; i++) {
+        const struct hit *hit = &hits->table[i];
+        if (hit->is_used)
+            *slot_of(table, slots, hit->file, hit->offset, hit->thread) = *hit;
+    }
     free(hits->table);
     hits->table = table;
     hits->slots = slots;
     return 0;
 }
 
-int hits_add(struct hits *hits, uint32_t file, uint64_t offset)
+int hits_add(struct hits *hits, uint32_t file, uint64_t offset, uint32_t thread)
 {
-    struct hit *hit = slot_of(hits->table, hits->slots, file, offset);
+    struct hit *hit = slot_of(hits->table, hits->slots, file, offset, thread);
     if (!hit->is_used) {
         if (2 * hits->used >= hits->slots) {
             if (grow(hits) < 0)
                 return -ENOMEM;
-            hit = slot_of(hits->table, hits->slots, file, offset);
+            hit = slot_of(hits->table, hits->slots, file, offset, thread);
         }
-        *hit = (struct hit){ .offset = offset, .file = file, .is_used = 1 };
+        *hit = (struct hit){ .offset = offset, .file = file, .thread = (uint16_t)thread, .is_used = 1 };
         hits->used++;
     }
     hit->count++;

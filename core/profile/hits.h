@@ -21,7 +21,7 @@ struct hit_file {
     uint8_t build_id[BUILD_ID_MAX];
 };
 
-struct hit { uint64_t offset; uint32_t file, is_used; uint64_t count; };
+struct hit { uint64_t offset, count; uint32_t file; uint16_t thread, is_used; };
 
 /* Memory grows with the instructions that were hit, never with samples. */
 struct hits {
@@ -36,5 +36,5 @@ int  hits_new(struct hits *hits);
 void hits_free(struct hits *hits);
 /* The number of a file, added when first seen; -ENOMEM. `path` is copied. */
 int64_t hits_file(struct hits *hits, const struct hit_file *file);
-/* -ENOMEM. */
-int  hits_add(struct hits *hits, uint32_t file, uint64_t offset);
+/* `thread`: apart from those of others; 0: not told apart. -ENOMEM. */
+int  hits_add(struct hits *hits, uint32_t file, uint64_t offset, uint32_t thread);

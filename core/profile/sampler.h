@@ -55,6 +55,7 @@ struct pmclua_sampler {
     struct living *living;
     uint32_t living_count;
     size_t living_room;
+    uint32_t told[PMCLUA_THREADS_TOLD], told_count;    /* by PMCLUA_ENTRIES: the first threads, from the program's own on */
     struct pmclua_profile facts;
 };
 

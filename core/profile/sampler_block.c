@@ -73,9 +73,9 @@ int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block,
     for (uint32_t i = 0; i < hits->files; i++)
         place = put_file(place, &hits->file[i]);
     struct pmclua_profile_hit *hit = (struct pmclua_profile_hit *)place;
-    for (uint64_t i = 0; i < hits->slots; i++)
-        if (hits->table[i].is_used)
-            *hit++ = (struct pmclua_profile_hit){ hits->table[i].file, hits->table[i].offset, hits->table[i].count };
+    for (const struct hit *in = hits->table; in < hits->table + hits->slots; in++)
+        if (in->is_used)
+            *hit++ = (struct pmclua_profile_hit){ in->file, in->offset, in->count, in->thread };
     put_records(put_frames((struct pmclua_profile_frame *)hit, &sampler->chains), &sampler->records);
     *block = out;
     *count = (uint32_t)u64s;

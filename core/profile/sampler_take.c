@@ -86,6 +86,8 @@ static int take_exec(struct pmclua_sampler *sampler, const struct perf_event_hea
     struct space *space = maps_space(&sampler->maps, comm->pid);
     if (!space)
         return -ENOMEM;
+    if (sampler->told_count == 0)
+        sampler->told[sampler->told_count++] = comm->tid;
     space->has_executed = 1;
     space->began_ns = space->began_ns ? space->began_ns : time_ns;
     strncpy(space->name, (const char *)(comm + 1), sizeof space->name - 1);
@@ -114,6 +116,8 @@ uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived
 static int begin_task(struct pmclua_sampler *sampler, const struct task_record *task)
 {
     sampler->facts.tasks++;
+    if (sampler->told_count > 0 && sampler->told_count < PMCLUA_THREADS_TOLD)
+        sampler->told[sampler->told_count++] = task->tid;
     if (!sampler_inherits(&sampler->asked))
         return 0;
     if (list_grow(&sampler->living, sampler->living_count, &sampler->living_room, sizeof *sampler->living) < 0)
@@ -223,10 +227,19 @@ static int take_chain(struct pmclua_sampler *sampler, const struct perf_event_he
     return frame == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* Which thread a sample is of, where threads are told apart. One that has ended may have had the id of a later one. */
+static uint32_t thread_of(const struct pmclua_sampler *sampler, const struct sample_record *sample)
+{
+    uint32_t number = sampler->asked.options & PMCLUA_ENTRIES ? sampler->told_count : 0;
+    while (number > 0 && sampler->told[number - 1] != sample->tid)
+        number--;
+    return number;
+}
+
 static int add_sample(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,
                       uint64_t offset)
 {
-    int result = hits_add(&sampler->hits, file, offset);
+    int result = hits_add(&sampler->hits, file, offset, thread_of(sampler, (const void *)(header + 1)));
     if (result == 0 && (sampler->asked.options & PMCLUA_CHAINS))
         result = take_chain(sampler, header, file, offset);
     if (result == 0 && file == LINUX_FILE && (sampler->asked.options & PMCLUA_ENTRIES))

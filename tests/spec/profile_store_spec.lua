@@ -54,6 +54,7 @@ describe("a profile", function()
       { kind = "call", name = "read", file = file, build_id = id, address = 4660, samples = 3 },
       { kind = "fault", name = "huge", file = file, build_id = id, address = 17, samples = 2 },
       { kind = "other", samples = 1 } }
+    own.threads = { ["2"] = { burn = 4 }, ["3"] = { ["f (a.c)"] = 2, read = 1 } }
     local sampled, traced, bare = record(1, 1, own), record(1, 2, own), record(2, 1, own)
     traced.profiles, bare.profiles = nil, nil
     traced.system_calls = { lost = 2, sites = { { name = "read", place = 564, count = 3 } },
@@ -73,6 +74,8 @@ describe("a profile", function()
     own.entries = { { kind = "nothing", samples = 1 } }
     local function refused(of) return message_of(read_all, made.stored(new_path(), header(), { of })) end
     assert.matches("'entries'", refused(record(1, 1, own)), 1, true)
+    own.entries, own.threads = nil, { ["2"] = { burn = "4" } }
+    assert.matches("'threads'", refused(record(1, 1, own)), 1, true)
     local traced = record(1, 1, profile(1, 1))
     traced.system_calls = { lost = 0, sites = {}, chains = {},
       rows = { { name = "read", is_first = true, count = -1, blocked_ns = 0, waited_ns = 0 } } }

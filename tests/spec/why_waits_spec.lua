@@ -57,7 +57,7 @@ describe("what a first thread waits for is followed to the work of", function()
         pmc.command { program, "join", "21", name = "b" },
         { repetitions = 12, budget = 120, simulate = false, quiet = true })
       local first = found.ledger.conclusion.names[1]
-      if first and first.line.name == "burn" and found.sentence:find("end of thread 2, at work", 1, true) then
+      if first and first.line.name == "burn" and found.sentence:find("end of thread 2, at work in burn", 1, true) then
         return
       end
     end

@@ -103,15 +103,16 @@ function Samples:share_of_time()
 end
 
 --- Each instruction that was hit: the number of its file (from 1), its offset there (an address where the file is
---- "[linux]" or "[memory]"), and how often.
----@return fun(): integer?, number?, number?
+--- "[linux]" or "[memory]"), how often, and by which thread, counted from 1 in the order of their start (0: not told;
+--- with entries one instruction comes once for each thread).
+---@return fun(): integer?, number?, number?, integer?
 function Samples:each()
   local i = -1
   return function()
     i = i + 1
     if i >= self.count then return nil end
     local hit = self.hits[i]
-    return tonumber(hit.file) + 1, exact(hit.offset), tonumber(hit.count)
+    return tonumber(hit.file) + 1, exact(hit.offset), tonumber(hit.count), tonumber(hit.thread)
   end
 end
 

@@ -50,6 +50,8 @@ local M = {}
 ---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field calls? table<string, integer> how often the last function of a chain was called from the one before it
 ---@field entries? pmclua.Entry[] what Linux was entered for, of the samples that were taken in it
+---@field threads? table<string, table<string, number>> with entries: by thread, counted from 1 in the order of their
+---  start, from 2 on: count by function
 ---@field data? pmclua.DataProfile the same total by what was accessed
 ---@field exact? true every single event was recorded
 ---@field sources? table<string, pmclua.SourceText> by path: what the lines of each source that it names read like
@@ -79,19 +81,48 @@ end
 
 local function by_address(a, b) return a.address < b.address end
 
+-- An instruction, which each thread has by itself where threads are told apart.
+local function at_of(line, offset, place)
+  line.by_offset = line.by_offset or {}
+  local at = line.by_offset[tostring(offset)]
+  if not at then
+    at = { address = offset, line = place.line, source = place.line_source, inlined = place.inlined, samples = 0,
+      count = 0 }
+    line.by_offset[tostring(offset)], line.at[#line.at + 1] = at, at
+  end
+  return at
+end
+
 local function lines_of(found, attribution)
   local lines = {}
   for file, offset, samples in found:each() do
     local place = attribution:place(found.files[file], offset)
     local line = line_of(lines, found.files[file], place)
     line.samples, line.count = line.samples + samples, line.count + samples * found.period
-    line.at[#line.at + 1] = { address = offset, line = place.line, source = place.line_source,
-      inlined = place.inlined, samples = samples, count = samples * found.period }
+    local at = at_of(line, offset, place)
+    at.samples, at.count = at.samples + samples, at.count + samples * found.period
   end
   local list = lists.map(lines, function(line) return line end)
-  for _, line in ipairs(list) do table.sort(line.at, by_address) end
+  for _, line in ipairs(list) do
+    line.by_offset = nil
+    table.sort(line.at, by_address)
+  end
   table.sort(list, by_cost)
   return list
+end
+
+-- What threads other than the first have of each function: { ["2"] = { burn = count } }.
+local function threads_of(found, attribution)
+  local threads = {}
+  for file, offset, samples, thread in found:each() do
+    if thread > 1 then
+      local counts = threads[tostring(thread)] or {}
+      local name = chains.frames(attribution:place(found.files[file], offset))
+      threads[tostring(thread)] = counts
+      counts[name] = (counts[name] or 0) + samples * found.period
+    end
+  end
+  return threads
 end
 
 -- ---- the rest ------------------------------------------------------------------------------------------
@@ -142,6 +173,7 @@ function M.new(found, event, attribution, options)
     sources = attribution:sources(lines),
     program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil,
     entries = options.entries and entries.of(found, attribution) or nil,
+    threads = options.entries and threads_of(found, attribution) or nil,
     data = options.data and data.of(found, attribution, rest) or nil }
 end
 

@@ -21,7 +21,7 @@ local LARGEST = 2 ^ 53
 
 local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "unit", "total", "exact",
   "source", "program", "rest", "entries", "files", "file", "build_id", "functions", "fn", "full", "nameless",
-  "count", "samples", "at", "chains", "calls", "sources", "code", "texts", "data", "more" }
+  "count", "samples", "at", "chains", "calls", "threads", "sources", "code", "texts", "data", "more" }
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
@@ -86,6 +86,12 @@ local function entries_of(entries)
       array { entry.kind, entry.name or json.null, address_of(entry.address), entry.samples })
   end
   return list
+end
+
+local function threads_entry(threads)
+  local entry = {}
+  for thread, counts in pairs(threads) do entry[thread] = json.object(counts) end
+  return json.object(entry)
 end
 
 local HEAD = { "event", "period", "unit", "total", "exact", "source", "program", "iterations", "ran" }
@@ -157,6 +163,7 @@ local function put_profile(record, profile, buffer, written)
       entry.entries = profile.entries and entries_of(profile.entries)
       entry.chains = profile.chains and json.object(profile.chains)
       entry.calls = profile.calls and json.object(profile.calls)
+      entry.threads = profile.threads and threads_entry(profile.threads)
       entry.data = profile.data and data_of(profile.data)
       local texts, keep = new_texts(written)
       put_sources(entry, profile, keep)
@@ -204,6 +211,14 @@ end
 local function counts_by_name(map, name)
   for key, count in pairs(map) do
     if not is_text(key) or not is_number(count) then refuse(name) end
+  end
+  return map
+end
+
+local function threads_of(map)
+  for thread, counts in pairs(map) do
+    if not (is_text(thread) and is_table(counts)) then refuse "threads" end
+    counts_by_name(counts, "threads")
   end
   return map
 end
@@ -412,6 +427,7 @@ function Pending:read(text)
   profile.rest = counts_by_name(take(entry, "rest", is_table), "rest")
   profile.chains = entry.chains and counts_by_name(take(entry, "chains", is_table), "chains")
   profile.calls = entry.calls and counts_by_name(take(entry, "calls", is_table), "calls")
+  profile.threads = entry.threads and threads_of(take(entry, "threads", is_table))
   read_texts(entry, self.texts)
   read_code(entry, profile.lines, self.texts)
   profile.sources = read_sources(entry, self.texts)

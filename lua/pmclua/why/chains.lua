@@ -1,7 +1,9 @@
 --- chains.lua: what the first thread waited for: another thread or process of the command, and what that one did
---- meanwhile, followed through any number of them.
+--- meanwhile, followed through any number of them. In which function one was at work its samples tell.
 
+local chains = require "pmclua.profile.chains"
 local ledger = require "pmclua.ledger"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -16,16 +18,55 @@ local function call_at(calls, place)
   return name
 end
 
-local function what_of(calls, chain)
-  if chain.what == "work" then return "at work" end
+local MOST = 0.5                -- of a thread's samples, or of what they differ by: where that is, it works
+
+-- By function: mean ns of a thread's samples, B's less A's and of both.
+local function functions_of(sides, thread)
+  local more, all = {}, {}
+  for sign, side in pairs { [-1] = sides.a, [1] = sides.b } do
+    for i, profile in ipairs(side.profiles or {}) do
+      for name, count in pairs(profile.threads and profile.threads[tostring(thread)] or {}) do
+        local ns = count * side.scale[i] / side.n
+        more[name], all[name] = (more[name] or 0) + sign * ns, (all[name] or 0) + ns
+      end
+    end
+  end
+  return more, all
+end
+
+-- The function that has most of some sums; nil: none has half.
+local function main_part(sums)
+  local whole, most = 0, nil
+  for _, name in ipairs(lists.keys(sums)) do
+    whole = whole + sums[name]
+    if not most or math.abs(sums[name]) > math.abs(sums[most]) then most = name end
+  end
+  return most and sums[most] / whole >= MOST and most or nil
+end
+
+-- The functions that threads work in, by thread: that which makes the difference, else that which has most of it all.
+local function new_functions(sides)
+  return setmetatable({}, { __index = function(known, thread)
+    local more, all = functions_of(sides, thread)
+    local name = main_part(more) or main_part(all)
+    known[thread] = name and chains.bare_name(name) or false
+    return known[thread]
+  end })
+end
+
+local function what_of(calls, chain, functions)
+  if chain.what == "work" then
+    local name = functions[chain.thread]
+    return name and "at work in " .. name or "at work"
+  end
   if chain.what == "ready" then return "waiting for a CPU" end
   local name = call_at(calls, chain.place)
   return name and "in " .. name or "asleep or blocked"
 end
 
-local function label_of(calls, chain)
+local function label_of(calls, chain, functions)
   local who = ("%s %d"):format(chain.is_process and "process" or "thread", chain.thread)
-  return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what_of(calls, chain))
+  return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what_of(calls, chain, functions))
 end
 
 --- What a ns that the first thread is off CPU in a traced repetition is worth where nothing is traced.
@@ -38,8 +79,8 @@ function M.scale_of(side, i)
   return off > 0 and side.off_cpu_time[i] / off or 0
 end
 
-local function add(lines, sides, key, i, chain)
-  local label = label_of(sides[key].calls[i], chain)
+local function add(lines, sides, key, i, chain, functions)
+  local label = label_of(sides[key].calls[i], chain, functions)
   local line = lines[label]
   if not line then
     line = { key = label, label = label, name = label, kind = "wait", chain = chain, a = {}, b = {} }
@@ -56,10 +97,10 @@ end
 ---@param options { paired: boolean, groups?: integer[], margin: number, total: pmclua.LedgerRow } total: of the time
 ---@return pmclua.Ledger?
 function M.of(sides, options)
-  local lines = {}
+  local lines, functions = {}, new_functions(sides)
   for _, key in ipairs { "a", "b" } do
     for i, calls in ipairs(sides[key].calls or {}) do
-      for _, chain in ipairs(calls.chains) do add(lines, sides, key, i, chain) end
+      for _, chain in ipairs(calls.chains) do add(lines, sides, key, i, chain, functions) end
     end
   end
   if #lines == 0 then return nil end
