@@ -6,7 +6,8 @@
 --   relative to the same cell of the baseline: it fails if the whole interval of the ratio is above the
 --   limit, holds if the whole interval is below, and is undecided in between. `page_faults <= 5000` is
 --   about the median. With several baseline files, or a merged one, the interval includes the differences
---   between runs. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
+--   between runs. --history DIR takes as baseline the results of a folder since their last step, in the order of
+--   their commits: older ones would pool what was with what is. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
 --   both: use it to gate times. Of simulated counts two equal ones are enough; of others as many runs
 --   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
 --   A limit of times that fails is measured once more, and fails only if that fails, too. --why looks for the
@@ -16,6 +17,7 @@
 --   what it had linked, with functions in another order.
 --   Where NEW is a copy of OLD's program, to the byte that is loaded, nothing is run: this is said at once.
 -- usage: pmclua gate [BASELINE.jsonl]... NEW.jsonl [--limit LIMIT]...
+--        pmclua gate --history DIR NEW.jsonl --limit LIMIT...
 --        pmclua gate --against 'OLD COMMAND' --limit LIMIT... -- NEW COMMAND
 --        pmclua gate --against-dir OLD/ [--build 'make SEED={seed}'] --limit LIMIT... -- COMMAND
 -- example:
@@ -60,6 +62,7 @@ end
 local is_read, opt = pcall(pmc.options, {
   { "limit", short = "l", many = true, value = "LIMIT", help = "a limit, e.g. 'instructions <= +1%'" },
   { "strict", false, help = "treat an undecided limit as failed" },
+  { "history", value = "DIR", help = "the baseline: this folder's results since the last step" },
   { "against", value = "COMMAND", help = "run this and the command after --, interleaved, and compare" },
   { "against-dir", value = "DIR", help = "the same with the command after -- in this folder as the old one" },
   { "build", value = "CMD", help = "with --against: builds both for a layout, {seed}; by /bin/sh" },
@@ -111,6 +114,10 @@ local function check_files()
   end
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
+  if opt.history then
+    if #baselines > 0 or not limits then usage "--history takes NEW.jsonl alone, and --limit" end
+    baselines = pmc.history { files = { opt.history }, except = new }:baseline(limits)
+  end
   return pmc.load(new):gate { baseline = #baselines > 0 and baselines or nil, limits = limits,
     any_host = opt.any_host, any_cpu = opt.any_cpu, any_arguments = opt.any_arguments,
     run_spread = opt.run_spread }

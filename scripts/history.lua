@@ -3,7 +3,8 @@
 -- for: search
 --
 -- method: builds every n-th commit in a cache (your checkout is not touched) and runs the command in each build,
---   in randomised blocks; or takes stored results that were measured with --note commit=HASH.
+--   in randomised blocks; or takes stored results (files, or folders of them): each knows the commit that
+--   was checked out where it was measured, or has --note commit=HASH; `+`: with changes that were not committed.
 --   Steps are where a series of values is best told as segments of one level each.
 -- usage: pmclua history --range A..B --build 'CMD' [--every N] -- COMMAND
 --        pmclua history [OPTIONS] FILE.jsonl ...

@@ -363,4 +363,69 @@ describe("a history", function()
     assert.same({ "1a2b3c", "2b3c4d" }, lists.column(history.commits, "name"))
     assert.equal(2, #history.series[1].points)
   end)
+
+  -- Stored results of commits whose programs fault `pages` times more each, and one of a changed checkout.
+  local function measured(pages)
+    local folder = support.folder()
+    local function shell(line)
+      assert(os.execute(("cd %s && { %s; } >/dev/null 2>&1"):format(folder, line)) == 0, line)
+    end
+    local function measure(name, count)
+      support.write(folder .. "/count", ("%d\n"):format(count))
+      if name ~= "new" then shell(("git add count && git commit --allow-empty -qm 'count %s'"):format(name)) end
+      local found = support.pmclua({ "stat", "-e", "page-faults", "-r", "6", "--store",
+        ("results/%s.jsonl"):format(name), "--", "./prog" }, { folder = folder })
+      assert.equal(0, found.status, found.err)
+    end
+    support.write(folder .. "/prog.c", [[
+      #include <stdio.h>
+      #include <stdlib.h>
+      #include <string.h>
+      int main(void)
+      {
+          int count = 0;
+          FILE *file = fopen("count", "r");
+          if (!file || fscanf(file, "%d", &count) != 1)
+              return 1;
+          memset(malloc(4096L * count), 1, 4096L * count);
+          return 0;
+      }]])
+    support.write(folder .. "/.gitignore", "prog*\nresults\n")
+    shell "cc -O0 -o prog prog.c && mkdir results"
+    shell "git init -q && git config user.name A && git config user.email a@b"
+    for i, count in ipairs(pages) do measure(("%d"):format(i), count) end
+    measure("new", pages[#pages] + 4)
+    return folder
+  end
+
+  it("is of the commits that were checked out; a gate takes what came after its last step", function()
+    support.need(support.have "git" and support.have "cc", "no git or no C compiler")
+    local folder = measured { 1000, 1000, 1000, 2000, 2000, 2000 }
+    local how = pmc.load(folder .. "/results/new.jsonl").header.how
+    assert.same({ 1, 40 }, { how.changes, #how.commit })
+    assert.matches("commit +%x+ %(%a+%), 1 file changed", pmc.load(folder .. "/results/new.jsonl"):how())
+    local history = pmc.history { files = { folder .. "/results" }, folder = folder }
+    assert.same({ "count 1", "count 2", "count 3", "count 4", "count 5", "count 6", "count 6" },
+      lists.column(history.commits, "subject"))
+    assert.matches("^%x+%+$", history.commits[7].name)
+    local function gate(...)
+      return support.pmclua({ "gate", "--history", "results", "results/new.jsonl", ... }, { folder = folder })
+    end
+    local held = gate("-l", "page_faults <= +5%")
+    assert.same({ 0, "gate: the limit holds\n" }, { held.status, held.out .. held.err })
+    assert.equal(2, gate().status)
+    local recent = pmc.history { files = { folder .. "/results" }, folder = folder,
+      except = folder .. "/results/new.jsonl" }:baseline { "page_faults <= +5%" }
+    assert.equal(3, #recent)
+  end)
+
+  it("is of no commit where another user's checkout says one", function()
+    support.need(support.have "git" and require("pmclua.core").uid() == 0, "needs git, and root")
+    local folder = measured { 10 }
+    os.execute(("chown -R 65534 %s/.git %s"):format(folder, folder))
+    local path = support.folder() .. "/other.jsonl"
+    support.pmclua({ "stat", "-e", "page-faults", "-r", "2", "--store", path, "--", "true" },
+      { folder = folder, env = { SUDO_UID = "65534" } })
+    assert.is_nil(pmc.load(path).header.how.commit)
+  end)
 end)

@@ -10,7 +10,7 @@ local units = require "pmclua.base.units"
 
 local M = {}
 
-local FACTOR = "commit"
+local FACTOR, CHANGED = "commit", "+"   -- CHANGED ends the name of a commit with changes that are not committed
 
 ---@class pmclua.HistoryPoint
 ---@field commit string its short name
@@ -47,17 +47,20 @@ local function described(name, commit)
     date = commit.date }
 end
 
--- What git says of the names, in the order of its history where it knows all of them.
+-- What git says of the names, in the order of its history where it knows all of them; CHANGED ones after their commits.
 local function known(names, repo)
   local list = lists.map(names, function(name)
-    local is_there, commit = pcall(function() return repo:commit(repo:resolve(name)) end)
+    local is_there, commit = pcall(function() return repo:commit(repo:resolve((name:gsub("%+$", "")))) end)
     return described(name, is_there and commit or {})
   end)
-  local hashes = lists.column(list, "hash")
-  if #hashes < #list then return list end
+  local hashes = lists.unique(lists.column(list, "hash"))
+  if #lists.column(list, "hash") < #list then return list end
   local place = {}
   for i, hash in ipairs(repo:order(hashes)) do place[hash] = i end
-  table.sort(list, function(a, b) return place[a.hash] < place[b.hash] end)
+  table.sort(list, function(a, b)
+    if a.hash ~= b.hash then return place[a.hash] < place[b.hash] end
+    return a.name < b.name
+  end)
   return list
 end
 
@@ -130,22 +133,52 @@ end
 
 -- ---- where they come from ------------------------------------------------------------------------------
 
+local NAME_DIGITS = 9                   -- of a hash that a file has; git and people take less
+
+-- The commit that a result is of: its note's, else what was checked out, CHANGED or not; nil: it does not say.
+local function commit_of(header)
+  local how = header.how or {}
+  local noted = (header.notes or {}).commit
+  if noted or not how.commit then return noted end
+  return how.commit:sub(1, NAME_DIGITS) .. ((how.changes or 0) > 0 and CHANGED or "")
+end
+
+-- Stored results, those of folders among them, without one.
+local function paths_of(files, except)
+  local core, machine = require "pmclua.core", require "pmclua.host.machine"
+  local all = lists.joined(lists.map(files, function(path)
+    if require("lfs").attributes(path, "mode") ~= "directory" then return { path } end
+    local names = lists.where(machine.entries(path), function(name) return name:find "%.jsonl%f[.%z]" end)
+    table.sort(names)
+    return lists.map(names, function(name) return path:gsub("/+$", "") .. "/" .. name end)
+  end))
+  local own = except and core.real_path(except)
+  return lists.where(all, function(path) return not own or core.real_path(path) ~= own end)
+end
+
 local function of_files(options, margin)
   local files, names = {}, {}
-  for i, path in ipairs(options.files) do
+  local paths = paths_of(options.files, options.except)
+  if #paths == 0 then
+    error(problem.problem { code = "ENOENT", operation = "read", message = "there are no stored results in "
+      .. table.concat(options.files, ", ") }, 0)
+  end
+  for i, path in ipairs(paths) do
     local result = require("pmclua.result.files").load(path)
     local has_factor = lists.find(result.header.factors, function(factor) return factor[1] == FACTOR end)
-    local name = not has_factor and (result.header.notes or {}).commit or nil
+    local name = not has_factor and commit_of(result.header) or nil
     if not (has_factor or name) then
       error(problem.problem { code = "EINVAL", operation = "read",
         message = path .. ": it does not know its commit",
-        hint = "measure with --note commit=HASH" }, 0)
+        hint = "measure in a checkout, or with --note commit=HASH" }, 0)
     end
     files[i] = { result = result, commit = name }
     lists.append(names, has_factor and has_factor[2] or { name })
   end
   local repo = repository_of(options.folder)
-  return new(files, known(lists.unique(lists.map(names, tostring)), repo), margin)
+  local self = new(files, known(lists.unique(lists.map(names, tostring)), repo), margin)
+  self.files = files
+  return self
 end
 
 local function of_commits(options, margin)
@@ -168,6 +201,29 @@ function M.history(options)
   local margin = 100 * (options.margin and units.share(options.margin) or DEFAULT_MARGIN)
   if options.files then return of_files(options, margin) end
   return of_commits(options, margin)
+end
+
+-- Whether a limit is on what a series shows.
+local function is_limited(series, limits)
+  local field = series.event:gsub("%W+", "_")
+  return lists.any(limits, function(limit) return limit:find("%f[%w_]" .. field .. "%f[^%w_]") ~= nil end)
+end
+
+--- The stored results since the last step of what limits are on: runs of one baseline. Older ones would pool what it was
+--- with what it is.
+---@param limits string[]
+---@return pmclua.Result[] none of a history that was measured now
+function History:baseline(limits)
+  local place, first = {}, 1
+  for i, commit in ipairs(self.commits) do place[commit.name] = i end
+  for _, series in ipairs(self.series) do
+    for _, point in ipairs(is_limited(series, limits) and series.points or {}) do
+      if point.step then first = math.max(first, place[point.commit]) end
+    end
+  end
+  return lists.map(self.files or {}, function(file)
+    return file.commit and place[tostring(file.commit)] >= first and file.result or nil
+  end)
 end
 
 --- Searches the commit of each step of a series by bisect.

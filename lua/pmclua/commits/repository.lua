@@ -3,10 +3,10 @@
 -- Invariant: the user's checkout, index and branches are never changed. Worktrees are entered in the repository's
 -- .git/worktrees and nowhere else; hooks do not run.
 
+local git = require "pmclua.host.git"
 local lists = require "pmclua.base.lists"
 local problem = require "pmclua.base.problem"
 local text = require "pmclua.base.text"
-local tools = require "pmclua.host.tools"
 
 local M = {}
 
@@ -28,34 +28,22 @@ Repository.__index = Repository
 
 local GIT_S = 600
 
--- What git's callers (hooks, git bisect) set would name another checkout.
-local CLEAN =
-  'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null "$@"'
-
 local function raise(code, message, hint)
   error(problem.problem { code = code, operation = "bisect", message = message, hint = hint }, 0)
 end
 
-local function git_path()
-  return tools.find "git" or raise("ENOENT", "git is not installed", "apt-get install git")
-end
-
 -- What git writes, without the last line end; or nil and what it complains of.
-local function git(folder, words)
-  local arguments = lists.joined { { "-c", CLEAN, git_path(), "-C", folder }, words }
-  local said, trouble, status = tools.read("/bin/sh", arguments, { seconds = GIT_S, errors = true,
-    megabytes = 256 })
-  if trouble then raise("EGIT", trouble) end
-  said = said:gsub("\n$", "")
-  if status ~= 0 then return nil, (said:gsub("^fatal: ", "")) end
-  return said
+local function run(folder, words)
+  local said, why, is_trouble = git.run(folder, words, { seconds = GIT_S, megabytes = 256 })
+  if is_trouble then raise("EGIT", why) end
+  return said, why
 end
 
 --- Runs git in the repository: what it writes; or nil and why not.
 ---@param words string[]
 ---@param folder? string another than the checkout
 ---@return string?, string?
-function Repository:git(words, folder) return git(folder or self.top, words) end
+function Repository:git(words, folder) return run(folder or self.top, words) end
 
 --- The same; raises where git refuses.
 ---@param words string[]
@@ -70,11 +58,11 @@ end
 ---@param folder string
 ---@return pmclua.Repository
 function M.open(folder)
-  local top, why = git(folder, { "rev-parse", "--show-toplevel" })
+  local top, why = run(folder, { "rev-parse", "--show-toplevel" })
   if not top then
     raise("EGIT", "there is no git repository here: " .. why, "run it in a checkout")
   end
-  local common = git(folder, { "rev-parse", "--path-format=absolute", "--git-common-dir" })
+  local common = run(folder, { "rev-parse", "--path-format=absolute", "--git-common-dir" })
   return setmetatable({ top = top, common = common or top .. "/.git", trees = {} }, Repository)
 end
 

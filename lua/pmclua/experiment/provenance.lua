@@ -1,6 +1,6 @@
 --- provenance.lua: everything that a stored result must contain so that others can repeat its experiment.
 --
--- These are the script with its arguments, and for each workload what was run: sources, compiler and flags,
+-- These are the script with its arguments, what is checked out where it runs, and for each workload what was run: sources, compiler and flags,
 -- hashes of programs and libraries, those that LD_PRELOAD and LD_LIBRARY_PATH bring in among them. Of the
 -- environment it has what the script sets, and the few variables that change what programs do. Values whose
 -- names look secret are left out.
@@ -196,8 +196,9 @@ function M.of(plan)
   local ok, workloads = pcall(workloads_of, plan.cells, session)
   if session then session:close() end
   if not ok then error(workloads, 0) end
+  local checkout = require("pmclua.host.git").checkout() or {}
   return { script = script_of(), folder = core.real_path ".", environment = environment(),
-    workloads = workloads }
+    workloads = workloads, commit = checkout.commit, branch = checkout.branch, changes = checkout.changes }
 end
 
 -- ---- what differs ------------------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ function M.rows(header)
     add(rows, "  arguments", how.script.args and #how.script.args > 0 and how.script.args or nil, words)
   end
   add(rows, "run in", how.folder)
+  add(rows, "commit", how.commit and how.commit .. (how.branch and " (" .. how.branch .. ")" or "")
+    .. ((how.changes or 0) > 0 and (", %s changed"):format(text.plural(how.changes, "file")) or ""))
   add(rows, "environment", how.environment, assignments)
   for _, same in ipairs(lists.groups(how.workloads or {}, function(workload) return workload.workload end)) do
     for _, workload in ipairs(same) do add_workload(rows, workload, #same == 1) end

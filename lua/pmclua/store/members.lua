@@ -72,7 +72,7 @@ local texts, named_texts = list_of(text), map_of(text)
 
 -- How the experiment is made again.
 local how = members_of {
-  folder = text, environment = named_texts,
+  folder = text, environment = named_texts, commit = text, branch = text, changes = count,
   script = members_of { path = text, hash = text, text = text, args = texts },
   workloads = list_of(members_of {
     workload = text, kind = text, cells = texts, argv = texts, program = text, program_hash = text,

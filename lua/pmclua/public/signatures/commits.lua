@@ -76,7 +76,8 @@ pmc.history(options: history_options) -> history
   > pcall(pmc.history, { from = "v1.0", to = "HEAD", build = "make -s", workload = "./prog" })
 
 record history_options commits_options
-  files?: path[] -- stored results, instead of all that follows but margin and folder
+  files?: path[] -- stored results, or folders of them, instead of all that follows but margin, folder and except
+  except?: path -- one of these that is left out
   build?: string
   from?: string
   to?: string
@@ -109,6 +110,10 @@ history:write(path?: path, options?: shown_options)
   Writes the report to a file; its ending may select the format. Default: standard output.
   raises an error if the path cannot be written
   > history:write(nil, { format = "csv" })
+
+history:baseline(limits: condition[]) -> results: result[]
+  The stored results since the last step of what limits are on, for result:gate: runs of one baseline.
+  > print(#history:baseline { "page_faults <= +1%" })
 
 history:refine(options: table) -> bisections: bisection[]
   Searches the commit of each step, as pmc.bisect does.

@@ -1,0 +1,63 @@
+--- git.lua: what git says of a folder's checkout; no hooks run, no other checkout is meant.
+
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local tools = require "pmclua.host.tools"
+
+local M = {}
+
+-- What git's callers (hooks, git bisect) set would name another checkout.
+local CLEAN = 'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null '
+  .. '-c core.fsmonitor=false "$@"'
+-- As root by sudo git takes the checkout of the user who calls sudo, whose settings say what it runs.
+local UNASKED = "unset SUDO_UID; "
+local UNASKED_S = 5
+
+--- Runs git.
+---@param folder string
+---@param words string[]
+---@param limits { seconds: number, megabytes?: number, unasked?: boolean } unasked: nobody named this checkout
+---@return string? said without the last line end; nil: git refused, or did not end
+---@return string? why
+---@return boolean? is_trouble it could not be run, or did not end
+function M.run(folder, words, limits)
+  local path = tools.find "git"
+  if not path then return nil, "git is not installed: apt-get install git", true end
+  local said, trouble, status = tools.read("/bin/sh", lists.joined { { "-c",
+    (limits.unasked and UNASKED or "") .. CLEAN, path, "-C", folder }, words },
+    { seconds = limits.seconds, errors = not limits.unasked, megabytes = limits.megabytes })
+  if trouble then return nil, trouble, true end
+  said = said:gsub("\n$", "")
+  if status ~= 0 then return nil, (said:gsub("^fatal: ", "")) end
+  return said
+end
+
+-- Whether a folder or one above it is a checkout: git itself takes milliseconds.
+local function is_checkout(folder)
+  while folder and folder ~= "/" do
+    if core.stat(folder .. "/.git") then return true end
+    folder = folder:match "^(.*)/[^/]*$"
+  end
+  return false
+end
+
+---@class pmclua.Checkout
+---@field commit string its hash
+---@field branch? string nil: none is checked out
+---@field changes integer tracked files that differ from the commit
+
+--- What is checked out where this process runs.
+---@return pmclua.Checkout? nil: it is no checkout, or git does not say (another user's, too slow)
+function M.checkout()
+  local folder = core.real_path "."
+  if not (folder and is_checkout(folder)) then return nil end
+  local said = M.run(folder, { "--no-optional-locks", "status", "--porcelain=v2", "--branch",
+    "--untracked-files=no" }, { seconds = UNASKED_S, unasked = true })
+  local commit = said and said:match "# branch%.oid (%x+)"
+  if not commit then return nil end
+  local branch, changes = said:match "# branch%.head ([^\n]+)", 0
+  for line in said:gmatch "[^\n]+" do changes = changes + (line:sub(1, 1) ~= "#" and 1 or 0) end
+  return { commit = commit, branch = branch ~= "(detached)" and branch or nil, changes = changes }
+end
+
+return M
