@@ -148,9 +148,10 @@ $(BUILD)/call_names.inc: Makefile
 	  -e __NR_arch_specific_syscall | sed -n 's/^#define __NR_\([a-z][a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' \
 	  > $@.new && mv $@.new $@
 
-$(BUILD)/lua/pmclua/cdef.lua: core/pmclua.h core/cdef.lua
+API = core/pmclua.h core/pmclua_runner.h core/pmclua_calls.h core/pmclua_symbols.h
+$(BUILD)/lua/pmclua/cdef.lua: core/cdef.lua $(API)
 	@mkdir -p $(@D)
-	$(call say,GEN,$@)luajit core/cdef.lua $< > $@.new && mv $@.new $@
+	$(call say,GEN,$@)luajit $^ > $@.new && mv $@.new $@
 
 $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
 	$(call say,GEN,$@)luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) \

@@ -1,12 +1,8 @@
--- cdef.lua: makes pmclua.cdef of pmclua.h: its declarations, by part, as text for ffi.cdef.
+-- cdef.lua: makes pmclua.cdef of pmclua.h and the headers that it includes: their declarations, by part, as text for ffi.cdef.
 --
--- usage: luajit cdef.lua pmclua.h > cdef.lua
+-- usage: luajit cdef.lua pmclua.h … > cdef.lua
 -- A part goes from "FFI-BEGIN" to the next or to "FFI-END"; those with a name after it are declared by the
 -- file of lua/pmclua/core/ that uses them (core.private_declare). Comments take longer to read than the rest.
-
-local file = assert(io.open((...), "rb"))
-local text = file:read "*a"
-file:close()
 
 local parts, order = {}, {}
 
@@ -18,10 +14,15 @@ local function add(name, declarations)
   table.insert(parts[name], (declarations:gsub("/%*.-%*/", ""):gsub("[ \t]+", " "):gsub("%s*\n%s*", "\n")))
 end
 
-local name, start
-for before, mark, part, after in text:gmatch "()/%* FFI%-(%u+) ?(%l*) %*/()" do
-  if name then add(name, text:sub(start, before - 1)) end
-  name, start = mark == "BEGIN" and (part == "" and "base" or part) or nil, after
+for _, path in ipairs { ... } do
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  local name, start
+  for before, mark, part, after in text:gmatch "()/%* FFI%-(%u+) ?(%l*) %*/()" do
+    if name then add(name, text:sub(start, before - 1)) end
+    name, start = mark == "BEGIN" and (part == "" and "base" or part) or nil, after
+  end
 end
 
 io.write "return {\n"
