@@ -57,7 +57,8 @@ describe("what a first thread waits for is followed to the work of", function()
         pmc.command { program, "join", "21", name = "b" },
         { repetitions = 12, budget = 120, simulate = false, quiet = true })
       local first = found.ledger.conclusion.names[1]
-      if first and first.line.name == "burn" and found.sentence:find("end of thread 2, at work in burn", 1, true) then
+      local says_wait = found.sentence:find("end of thread 2, at work in burn", 1, true)
+      if first and first.line.name == "burn" and says_wait then
         return
       end
     end

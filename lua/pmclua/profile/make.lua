@@ -86,8 +86,8 @@ local function at_of(line, offset, place)
   line.by_offset = line.by_offset or {}
   local at = line.by_offset[tostring(offset)]
   if not at then
-    at = { address = offset, line = place.line, source = place.line_source, inlined = place.inlined, samples = 0,
-      count = 0 }
+    at = { address = offset, line = place.line, source = place.line_source, inlined = place.inlined,
+      samples = 0, count = 0 }
     line.by_offset[tostring(offset)], line.at[#line.at + 1] = at, at
   end
   return at

@@ -44,7 +44,7 @@ local function main_part(sums)
   return most and sums[most] / whole >= MOST and most or nil
 end
 
--- The functions that threads work in, by thread: that which makes the difference, else that which has most of it all.
+-- The functions that threads work in, by thread: that which makes the difference, else that which has most.
 local function new_functions(sides)
   return setmetatable({}, { __index = function(known, thread)
     local more, all = functions_of(sides, thread)
