@@ -372,7 +372,8 @@ describe("a history", function()
     end
     local function measure(name, count)
       support.write(folder .. "/count", ("%d\n"):format(count))
-      if name ~= "new" then shell(("git add count && git commit --allow-empty -qm 'count %s'"):format(name)) end
+      local commit = "git add count && git commit --allow-empty -qm 'count %s'"
+      if name ~= "new" then shell(commit:format(name)) end
       local found = support.pmclua({ "stat", "-e", "page-faults", "-r", "6", "--store",
         ("results/%s.jsonl"):format(name), "--", "./prog" }, { folder = folder })
       assert.equal(0, found.status, found.err)

@@ -66,7 +66,8 @@ end
 
 local function label_of(calls, chain, functions)
   local who = ("%s %d"):format(chain.is_process and "process" or "thread", chain.thread)
-  return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what_of(calls, chain, functions))
+  local what = what_of(calls, chain, functions)
+  return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what)
 end
 
 --- What a ns that the first thread is off CPU in a traced repetition is worth where nothing is traced.
