@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench documents install uninstall clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench written documents install uninstall clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -160,10 +160,26 @@ $(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPT
 $(BUILD)/embedded.o: $(BUILD)/embedded.S
 	$(call say,CC,$<)$(CC) -c -o $@ $<
 
-# Manual pages and completions, from what `--help` prints, and types for editors, from the table of signatures; NATIVE is a pmclua that runs here.
+# Manual pages, pages of the book and completions, from what `--help` prints, and types for editors, from the table of
+# signatures; NATIVE is a pmclua that runs here.
 NATIVE ?= $(BUILD)/pmclua
-documents: all
+written: all
 	$(call say,GEN,$(BUILD)/documents)rm -rf $(BUILD)/documents && $(NATIVE) lua/install/write.lua scripts $(BUILD)/documents
+
+# The book: Markdown files where they are, so that links between them hold on a forge as in the book; see doc/README.md.
+PYTHON ?= /usr/bin/python3
+PAGES := $(filter-out doc/README.md,$(sort $(wildcard doc/*.md))) SECURITY.md STABILITY.md CHANGELOG.md CONTRIBUTING.md core/TRAPS.md \
+  lua/REFERENCE.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/README.md scripts/CI.md tests/TRUTHS.md
+$(BUILD)/book/index.html: $(PAGES) doc/conf.py doc/static/pmclua.css lua/install/markdown.lua $(LUA) $(SCRIPTS)
+	@rm -rf $(BUILD)/book $(BUILD)/book.source && mkdir -p $(BUILD)/book.source
+	@cp --parents $(PAGES) $(BUILD)/book.source && cp -R $(BUILD)/documents/commands $(BUILD)/book.source/doc
+	$(call say,GEN,$(BUILD)/book)PYTHONHASHSEED=0 $(PYTHON) -m sphinx -q -W -c doc $(BUILD)/book.source $(BUILD)/book
+	@sed -i 's|@import url(/javascript[^;]*;||' $(BUILD)/book/_static/styles/furo.css
+	@echo '<meta http-equiv="refresh" content="0; url=doc/index.html">' > $@
+
+documents: written ## write manual pages, completions and, where Sphinx is, the book into build/
+	@if $(PYTHON) -c 'import furo, myst_parser' 2>/dev/null; then $(MAKE) --no-print-directory $(BUILD)/book/index.html; \
+	  else echo '  no book: it takes the Debian packages furo and python3-myst-parser'; fi
 
 # What is installed: FILES to a FOLDER; a FILE under another PATH; FOLDERS with all that is in them.
 put    = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && install -m $3 $1 $(DESTDIR)$2

@@ -1,8 +1,8 @@
---- man.lua: the manual pages, from the headers and option tables that `--help` prints.
+--- man.lua: the manual pages, and the book's pages on commands, from the headers and option tables that `--help`
+-- prints.
 
 local describe = require "describe"
 local lists = require "pmclua.base.lists"
-local roff = require "roff"
 
 local M = {}
 
@@ -30,76 +30,58 @@ local ENVIRONMENT = {
   { "PMCLUA_LIB", "a folder of Lua modules that replace the built-in ones" },
 }
 
-local function date()
-  return os.date("!%Y-%m-%d", tonumber(os.getenv "SOURCE_DATE_EPOCH" or os.time()))
-end
-
-local function heading(page)
-  -- No hyphenation and no justification: most of the words are meant to be typed.
-  return (".TH %s 1 %s \"pmclua %s\" \"pmclua manual\"\n.nh\n.ad l"):format(page:upper(), date(),
-    require("pmclua.core").version)
-end
-
-local function option_tag(parts)
-  local value = parts.value and " " .. roff.italic(parts.value) or ""
-  local short = parts.short and roff.bold(parts.short) .. ", " or ""
-  return short .. roff.bold(parts.long) .. value
-end
-
-local function option_items(options)
-  return table.concat(lists.map(options, function(option)
-    local parts = describe.option(option)
-    local tag = (option.argument or option.rest) and roff.italic(option[1]) or option_tag(parts)
-    return roff.item(tag, parts.help)
-  end), "\n")
-end
-
-local function pair_items(pairs)
-  return table.concat(lists.map(pairs, function(pair)
-    return roff.item(roff.bold(pair[1]), pair[2])
-  end), "\n")
-end
-
-local function see_also(names)
-  return table.concat(lists.map(names, function(name)
-    return (".BR %s (1)"):format(roff.escape(name))
-  end), " ,\n")
-end
-
-local function add(blocks, title, text)
-  if text and text ~= "" then blocks[#blocks + 1] = roff.section(title) .. "\n" .. text end
-end
-
---- A part of a header as paragraphs. In the header it begins in the middle of a line, with a small letter.
-local function sentences(part)
-  return part and roff.paragraphs((part:gsub("^%l%l*%f[%s]", function(word)
+--- The part of a header as paragraphs. In the header it begins in the middle of a line, with a small letter.
+local function sentences(markup, part)
+  return part and markup.paragraphs((part:gsub("^%l%l*%f[%s]", function(word)
     return word == "pmclua" and word or word:sub(1, 1):upper() .. word:sub(2)
   end)))
 end
 
+local function option_tag(markup, option)
+  if option.argument or option.rest then return markup.italic(option[1]) end
+  local parts = describe.option(option)
+  local value = parts.value and " " .. markup.italic(parts.value) or ""
+  local short = parts.short and markup.bold(parts.short) .. ", " or ""
+  return short .. markup.bold(parts.long) .. value
+end
+
+local function option_items(markup, options)
+  return table.concat(lists.map(options, function(option)
+    return markup.item(option_tag(markup, option), describe.option(option).help)
+  end), "\n")
+end
+
+local function pair_items(markup, pairs)
+  return table.concat(lists.map(pairs, function(pair)
+    return markup.item(markup.bold(pair[1]), pair[2])
+  end), "\n")
+end
+
+local function add(blocks, markup, title, text)
+  if text and text ~= "" then blocks[#blocks + 1] = markup.section(title) .. "\n" .. text end
+end
+
 --- The synopsis: the header's usage, each form on a line of its own.
-local function synopsis(script)
+local function synopsis(markup, script)
   local usage = require("pmclua.cli.help").usage(script.name, script.header, script.own):gsub("^usage: ", "")
-  local lines = lists.collect(usage:gmatch "%s*([^\n]+)")
-  return table.concat(lists.map(lines, roff.escape), "\n.br\n")
+  return markup.synopsis(lists.collect(usage:gmatch "%s*([^\n]+)"))
 end
 
 --- pmclua-NAME(1).
+---@param markup table roff, or markdown
 ---@param script install.Script
 ---@return string page, string name without the section
-function M.script(script)
+function M.script(markup, script)
   local parts, page = script.header.parts, "pmclua-" .. script.name
-  local blocks = { heading(page) }
-  add(blocks, "Name", roff.escape(page) .. " \\- " .. roff.escape(script.header.question))
-  add(blocks, "Synopsis", synopsis(script))
-  add(blocks, "Description", roff.paragraphs(script.header.question))
-  add(blocks, "Method", sentences(parts.method))
-  add(blocks, "Options", option_items(script.own))
-  add(blocks, "Options of every experiment", option_items(script.common))
-  add(blocks, "Example", parts.example and roff.verbatim(parts.example))
-  add(blocks, "Reading the result", sentences(parts.reading))
-  add(blocks, "Caveats", sentences(parts.caveats))
-  add(blocks, "See also", see_also { "pmclua" })
+  local blocks = { markup.title(page, script.header.question) }
+  add(blocks, markup, "Synopsis", synopsis(markup, script))
+  add(blocks, markup, "Description", sentences(markup, parts.method))
+  add(blocks, markup, "Options", option_items(markup, script.own))
+  add(blocks, markup, "Options of every experiment", option_items(markup, script.common))
+  add(blocks, markup, "Example", parts.example and markup.verbatim(parts.example))
+  add(blocks, markup, "Reading the result", sentences(markup, parts.reading))
+  add(blocks, markup, "Caveats", sentences(markup, parts.caveats))
+  add(blocks, markup, "See also", markup.see_also { "pmclua" })
   return table.concat(blocks, "\n") .. "\n", page
 end
 
@@ -118,21 +100,23 @@ reference: every function, workload and key of an experiment. `READING.md` expla
 `TRAPS.md` how counters mislead, `CI.md` gates in continuous integration.]]
 
 --- pmclua(1).
+---@param markup table roff, or markdown
 ---@param scripts install.Script[]
 ---@return string page, string name
-function M.pmclua(scripts)
-  local pages = lists.map(scripts, function(script) return "pmclua-" .. script.name end)
-  local questions = lists.map(scripts, function(script) return { script.name, script.header.question } end)
-  local blocks = { heading "pmclua" }
-  add(blocks, "Name", "pmclua \\- experiments with hardware performance counters, in Lua")
-  add(blocks, "Synopsis", roff.escape "pmclua [OPTIONS] [SCRIPT.lua | NAME] [ARGUMENTS]")
-  add(blocks, "Description", roff.paragraphs(DESCRIPTION))
-  add(blocks, "Options", pair_items(require("pmclua.cli.help").COMMAND_LINE))
-  add(blocks, "Scripts", pair_items(questions))
-  add(blocks, "Options of every experiment", option_items(require("pmclua.cli.experiment_options").list))
-  add(blocks, "Exit status", pair_items(EXIT))
-  add(blocks, "Environment", pair_items(ENVIRONMENT))
-  add(blocks, "See also", see_also(lists.joined { pages, { "perf", "luajit" } }))
+function M.pmclua(markup, scripts)
+  local questions = table.concat(lists.map(scripts, function(script)
+    return markup.item(markup.page("pmclua-" .. script.name), script.header.question)
+  end), "\n")
+  local blocks = { markup.title("pmclua", "experiments with hardware performance counters, in Lua") }
+  add(blocks, markup, "Synopsis", markup.synopsis { "pmclua [OPTIONS] [SCRIPT.lua | NAME] [ARGUMENTS]" })
+  add(blocks, markup, "Description", markup.paragraphs(DESCRIPTION))
+  add(blocks, markup, "Options", pair_items(markup, require("pmclua.cli.help").COMMAND_LINE))
+  add(blocks, markup, "Commands", questions)
+  add(blocks, markup, "Options of every experiment",
+    option_items(markup, require("pmclua.cli.experiment_options").list))
+  add(blocks, markup, "Exit status", pair_items(markup, EXIT))
+  add(blocks, markup, "Environment", pair_items(markup, ENVIRONMENT))
+  add(blocks, markup, "See also", markup.paragraphs "perf(1), luajit(1)")
   return table.concat(blocks, "\n") .. "\n", "pmclua"
 end
 

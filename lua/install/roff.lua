@@ -68,7 +68,37 @@ end
 ---@param text string plain
 function M.item(tag, text) return (".TP\n%s\n%s"):format(tag, M.text(text)) end
 
+--- Ways of calling something, a line each.
+---@param lines string[]
+function M.synopsis(lines)
+  return table.concat(require("pmclua.base.lists").map(lines, M.escape), "\n.br\n")
+end
+
+--- A command, as a reference to its page.
+---@param page string
+function M.page(page) return M.bold(page) .. "(1)" end
+
+---@param pages string[]
+function M.see_also(pages)
+  return table.concat(require("pmclua.base.lists").map(pages, function(page)
+    return (".BR %s (1)"):format(M.escape(page))
+  end), " ,\n")
+end
+
 ---@param name string
 function M.section(name) return ".SH " .. name:upper() end
+
+local function date()
+  return os.date("!%Y-%m-%d", tonumber(os.getenv "SOURCE_DATE_EPOCH" or os.time()))
+end
+
+--- What a page begins with. No hyphenation and no justification: most of the words are meant to be typed.
+---@param page string
+---@param summary string
+function M.title(page, summary)
+  local heading = (".TH %s 1 %s \"pmclua %s\" \"pmclua manual\"\n.nh\n.ad l"):format(page:upper(), date(),
+    require("pmclua.core").version)
+  return ("%s\n%s\n%s \\- %s"):format(heading, M.section "Name", M.escape(page), M.escape(summary))
+end
 
 return M

@@ -1,19 +1,8 @@
--- README.md: every command in it runs, every target in it is there.
+-- README.md and the book: every command in them runs, what they name is there.
 
+local lists = require "pmclua.base.lists"
+local markdown = require "tests.support.markdown"
 local support = require "tests.support"
-
-local text = support.read(support.root .. "/README.md")
-
---- The commands, each with the output that is shown below it.
-local function commands()
-  local list = {}
-  for block in text:gmatch "```console\n(.-)```" do
-    for command, shown in (block .. "$ "):gmatch "$ ([^\n]+)\n(.-)%f[$]" do
-      list[#list + 1] = { command, shown }
-    end
-  end
-  return list
-end
 
 local function squeezed(line) return (line:gsub("%s+", " "):gsub(" $", "")) end
 
@@ -29,30 +18,69 @@ local function has_line(printed, line)
   return false
 end
 
-describe("README.md", function()
-  for _, entry in ipairs(commands()) do
-    local command, shown = unpack(entry)
-    it("has a command that runs and prints what is shown: " .. command, function()
-      support.need(support.have_root() or not command:find "^pmclua regions", "probes need root")
-      support.need(support.have "cc" or not command:find "matrix", "no C compiler")
-      if command:find "^pmclua pages" then support.need_unwatched "a watcher has page faults of its own" end
-      local bin = support.folder()
-      os.execute(("ln -s '%s' '%s/pmclua'"):format(support.program, bin))
-      local got = support.run({ "sh", "-c", 'PATH="$0:$PATH"; ' .. command, bin },
-        { env = { XDG_STATE_HOME = bin .. "/state", COLUMNS = "80", LC_ALL = "C.UTF-8" }, limit_s = 120 })
-      assert.equal(0, got.status, got.err)
-      local printed = got.out .. got.err
-      assert.is_true(#printed > 0)
-      for line in shown:gmatch "[^\n]+" do
-        assert.is_true(has_line(printed, line), ("%s\nis not in\n%s"):format(line, printed))
-      end
-    end)
+-- Whether a command has here what it cannot do without.
+local function can_run(command)
+  if command:find "pmclua regions" and not support.have_root() then return false end         -- probes
+  if command:find "pmclua pages" and support.watcher then return false end     -- has page faults of its own
+  for _, name in ipairs { "git", "make", "valgrind" } do
+    if command:find(name, 1, true) and not support.have(name) then return false end
   end
+  return support.have "gnuplot" or not command:find "pmclua plot"
+end
+
+-- A folder to work in, beside one with pmclua.
+local function place()
+  local top = support.folder()
+  os.execute(("mkdir '%s/bin' '%s/work'"):format(top, top))
+  os.execute(("ln -s '%s' '%s/bin/pmclua'"):format(support.program, top))
+  return top
+end
+
+-- Saves a file, or runs a command and compares what it prints.
+local function follow(step, top)
+  if step.file then return support.write(top .. "/work/" .. step.file, step.text) end
+  local env = { XDG_STATE_HOME = top .. "/state", COLUMNS = "80", LC_ALL = "C.UTF-8", HOME = top }
+  for _, who in ipairs { "AUTHOR", "COMMITTER" } do
+    env["GIT_" .. who .. "_NAME"], env["GIT_" .. who .. "_EMAIL"] = "A", "a@localhost"
+  end
+  local got = support.run({ "sh", "-c", 'PATH="$0:$PATH"; ' .. step.command, top .. "/bin" },
+    { folder = top .. "/work", env = env, limit_s = 120 })
+  assert.equal(0, got.status, step.command .. "\n" .. got.err)
+  local printed = got.out .. got.err
+  for line in step.shown:gmatch "[^\n]+" do
+    assert.is_true(has_line(printed, line), ("%s\nis not in\n%s"):format(line, printed))
+  end
+end
+
+describe("a page for users", function()
+  for _, path in ipairs(lists.joined { { "README.md" }, markdown.files "doc/" }) do
+    local steps = markdown.steps(markdown.text(path))
+    if #steps > 0 then
+      it("has commands that run, one after the other, and print what is shown: " .. path, function()
+        support.need(support.have "cc", "no C compiler")
+        local top = place()
+        for _, step in ipairs(steps) do
+          if step.file or can_run(step.command) then follow(step, top) end
+        end
+      end)
+    end
+  end
+
+  it("has a job for CI whose commands the page has run", function()
+    local page, commands, tried = markdown.text "doc/tutorial.md", {}, 0
+    for _, step in ipairs(markdown.steps(page)) do commands[step.command or ""] = true end
+    for line in page:match("```yaml\n(.-)```"):gmatch "%- run: ([^\n]+)" do
+      local is_ours = line:find "^pmclua" or line:find "^make"
+      assert.is_true(not is_ours or commands[line], "not tried on the page: " .. line)
+      tried = tried + (is_ours and 1 or 0)
+    end
+    assert.equal(2, tried)
+  end)
 
   it("has a session at the prompt in which every line does what it shows", function()
     support.need(support.have "tmux", "tmux is not installed")
     support.need(support.have "cc" and support.have "gnuplot", "no C compiler or no gnuplot")
-    local session = text:match "```lua%-session\n(.-)```"
+    local session = markdown.text("doc/experiments.md"):match "```lua%-session\n(.-)```"
     local screen = require("tests.support.terminal").open({ "sh", "-c", 'cd "$0" && exec "$1"', support.root,
       support.program })
     screen:expect "Ctrl-D leaves\n>"
@@ -70,21 +98,33 @@ describe("README.md", function()
     screen:close()
   end)
 
-  it("names only targets that the Makefile has", function()
-    local makefile = support.read(support.root .. "/Makefile")
-    for target in text:gmatch "make (%l+) " do
-      assert.is_truthy(makefile:find("\n" .. target .. ":", 1, true), target)
-    end
-  end)
-
-  it("shows the script that it says it shows", function()
-    local shown = text:match "```lua\n(.-)```"
+  it("shows the script of scripts/ that it says it shows", function()
+    local shown = markdown.text("doc/experiments.md"):match "```lua\n(.-)```"
     local script = support.read(support.root .. "/scripts/matrix.lua")
     assert.is_truthy(script:find(shown, 1, true))
   end)
 
+end)
+
+describe("README.md", function()
+  it("is as wide as a terminal: 80 columns, but for tables and what a gate says in a line", function()
+    for line in markdown.text("README.md"):gmatch "[^\n]+" do
+      local is_longer = line:find "^|" or line:find "^gate:"
+      assert.is_true(is_longer ~= nil or require("pmclua.base.text").width(line) <= 80, line)
+    end
+  end)
+
+  it("names only targets that the Makefile has", function()
+    local makefile = support.read(support.root .. "/Makefile")
+    for target in markdown.text("README.md"):gmatch "make (%l+) " do
+      assert.is_truthy(makefile:find("\n" .. target .. ":", 1, true), target)
+    end
+  end)
+end)
+
+describe("tests/TRUTHS.md", function()
   it("promises nothing that no test holds", function()
-    local rows, folder = text:match "## What is promised.-\n|%-%-%-|%-%-%-|\n(.-)\n\n", nil
+    local rows, folder = markdown.text("tests/TRUTHS.md"):match "## The tests.-\n|%-%-%-|%-%-%-|\n(.*)$", nil
     local count = 0
     for row in rows:gmatch "[^\n]+" do
       for name in row:match("| ([^|]+) |$"):gmatch "[^, ]+" do
