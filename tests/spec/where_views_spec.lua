@@ -40,6 +40,21 @@ the difference is in parse (100 %)
 ]], text {})
   end)
 
+
+  it("names no line in its conclusion that differs by less than a hundredth of the largest", function()
+    local a, b = {}, {}
+    for i = 1, 12 do
+      for side, list in ipairs { a, b } do
+        local more = side == 2 and 1 or 0
+        list[i] = profiles.profile { profiles.line("parse", 5000 + 1000 * more),
+          profiles.line("copy", 50 + 9 * more), profiles.line("join", 50 + 10 * more) }
+      end
+    end
+    local shown = profiles.code(a, b):report { width = 80, utf8 = true }
+    assert.matches("\ncopy +50 +59 +%+9 .- more\n", shown)
+    assert.matches("\nthe difference is in parse %(98 %%%) and join %(1 %%%)\n", shown)
+  end)
+
   it("has source lines, and shows what it leaves out as one row", function()
     local shown = text { by = "line", most = 1 }
     assert.matches("\nparse%.c:3 parse +61 +71 +%+10 ", shown)

@@ -9,7 +9,12 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local function names_of(rows)
+local LEAST = 0.01               -- of what the largest line differs by: less is in the table, and in no sentence
+
+local function names_of(all)
+  local largest = 0
+  for _, row in ipairs(all) do largest = math.max(largest, math.abs(row.difference)) end
+  local rows = lists.where(all, function(row) return math.abs(row.difference) >= LEAST * largest end)
   local list = lists.map({ unpack(rows, 1, #rows > 6 and 5 or 6) }, function(row)
     local label = text.safe(row.label)
     return row.share and ("%s (%s)"):format(label, text.percent(row.share)) or label
