@@ -174,3 +174,34 @@ int debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **miss
     dw->dwarf_setalt(dwarf, symbols->shared ? symbols->shared : none);
     return symbols->shared ? 0 : -ENOENT;
 }
+
+/* ---- what cannot be read ---- */
+
+/* Whether a file has sections that are compressed in a way that is not zlib's, which all elfutils know. */
+static int is_compressed_otherwise(const char *path)
+{
+    const struct elfutils *dw = elfutils();
+    uint32_t uid;
+    int fd = file_open_mapped(path, &uid), result = 0;
+    Elf *elf = fd >= 0 ? dw->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+    for (Elf_Scn *scn = NULL; elf && (scn = dw->elf_nextscn(elf, scn));) {
+        GElf_Shdr header;
+        GElf_Chdr how;
+        result |= dw->gelf_getshdr(scn, &header) && (header.sh_flags & SHF_COMPRESSED)
+            && dw->gelf_getchdr(scn, &how) && how.ch_type != ELFCOMPRESS_ZLIB;
+    }
+    dw->elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+const char *debug_compressed(const struct pmclua_symbols *symbols)
+{
+    const char *files[2] = { NULL, NULL };
+    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
+    for (int i = 1; i >= 0; i--)
+        if (files[i] && is_compressed_otherwise(files[i]))
+            return files[i];
+    return NULL;
+}

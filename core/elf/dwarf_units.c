@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host/lists.h"
 #include "symbols.h"
@@ -135,35 +134,6 @@ static int open_shared(struct pmclua_symbols *symbols, Dwarf *dwarf)
     return debug_shared(symbols, dwarf, &missing) < 0 ? note(symbols->units, PMCLUA_UNREAD_SHARED, missing) : 0;
 }
 
-/* Whether a file has sections that are compressed in a way that is not zlib's, which all elfutils know. */
-static int is_compressed_otherwise(const char *path)
-{
-    const struct elfutils *dw = elfutils();
-    uint32_t uid;
-    int fd = file_open_mapped(path, &uid), result = 0;
-    Elf *elf = fd >= 0 ? dw->elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
-    for (Elf_Scn *scn = NULL; elf && (scn = dw->elf_nextscn(elf, scn));) {
-        GElf_Shdr header;
-        GElf_Chdr how;
-        result |= dw->gelf_getshdr(scn, &header) && (header.sh_flags & SHF_COMPRESSED)
-            && dw->gelf_getchdr(scn, &how) && how.ch_type != ELFCOMPRESS_ZLIB;
-    }
-    dw->elf_end(elf);
-    if (fd >= 0)
-        close(fd);
-    return result;
-}
-
-static int note_compressed(const struct pmclua_symbols *symbols)
-{
-    const char *files[2] = { NULL, NULL };
-    elfutils()->dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &files[0], &files[1]);
-    for (int i = 1; i >= 0; i--)
-        if (files[i] && is_compressed_otherwise(files[i]))
-            return note(symbols->units, PMCLUA_UNREAD_COMPRESSED, files[i]);
-    return 0;
-}
-
 static int read_units(struct pmclua_symbols *symbols)
 {
     const struct elfutils *dw = elfutils();
@@ -172,7 +142,8 @@ static int read_units(struct pmclua_symbols *symbols)
     if (!units)
         return -ENOMEM;
     Dwarf *dwarf = dw->dwfl_module_getdwarf(symbols->module, &bias);
-    int result = dwarf ? open_shared(symbols, dwarf) : note_compressed(symbols);
+    const char *compressed = dwarf ? NULL : debug_compressed(symbols);
+    int result = dwarf ? open_shared(symbols, dwarf) : compressed ? note(units, PMCLUA_UNREAD_COMPRESSED, compressed) : 0;
     if (!dwarf || result < 0)
         return result;
     units->bias = bias - symbols->bias;
@@ -196,38 +167,6 @@ static struct unit *unit_at(const struct units *units, uint64_t address)
 }
 
 /* ---- functions of a unit ---- */
-
-int die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name)
-{
-    const struct elfutils *dw = elfutils();
-    Dwarf_Attribute attribute;
-    const char *linkage = NULL, *own = dw->dwarf_diename(die);
-    if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-        dw->dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-        linkage = dw->dwarf_formstring(&attribute);
-    if (!linkage && !own)
-        return -ENOENT;
-    int result = name_spell(name, linkage ? linkage : own, symbols->go_end != 0);
-    return result == 0 && name->is_vague && own ? name_complete(name, own) : result;
-}
-
-const char *die_file(Dwarf_Die *die, unsigned name, Dwarf_Die *skeleton)
-{
-    const struct elfutils *dw = elfutils();
-    Dwarf_Attribute attribute;
-    Dwarf_Word number = 0;
-    Dwarf_Half version = 0;
-    Dwarf_Files *files;
-    Dwarf_Die unit;
-    size_t count;
-    if (!dw->dwarf_attr_integrate(die, name, &attribute) || dw->dwarf_formudata(&attribute, &number) != 0
-        || dw->dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0
-        || (number == 0 && version < 5))
-        return NULL;
-    int is_read = dw->dwarf_getsrcfiles(&unit, &files, &count) == 0
-        || dw->dwarf_getsrcfiles(skeleton, &files, &count) == 0;
-    return is_read && number < count ? dw->dwarf_filesrc(files, number, NULL, NULL) : NULL;
-}
 
 /* Looks up what a scope is called and where it is from. */
 static int complete_scope(const struct pmclua_symbols *symbols, struct unit *unit, struct scope *scope)

@@ -104,6 +104,17 @@ int  debug_unit_open(const struct pmclua_symbols *symbols, const char *name, con
 /* Opens what dwz has moved to another file, where it has: 0; -ENOENT: it is missing, and *missing is its name. */
 int  debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **missing);
 
+/* The file whose sections are compressed in a way that this elfutils does not know; NULL: none. */
+const char *debug_compressed(const struct pmclua_symbols *symbols);
+
+/* ---- die.c ---- */
+
+/* The name of a function by its debug information; -ENOENT: it has none; -ENOMEM. Freed by name_free. */
+int  die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name);
+/* The file that an attribute of a DIE has the number of; NULL: unknown. `skeleton`: its unit, of split debug information
+ * the part that stands in the file itself. */
+const char *die_file(Dwarf_Die *die, unsigned attribute, Dwarf_Die *skeleton);
+
 /* ---- package.c ---- */
 
 struct package;
@@ -131,12 +142,7 @@ int  units_have(const struct pmclua_symbols *symbols, uint64_t start, uint64_t e
 int  units_find(struct pmclua_symbols *symbols, uint64_t address, struct pmclua_code *code,
                 struct pmclua_inlined_at *inlined, int32_t size);
 void units_free(struct units *units);
-/* The file that an attribute of a DIE has the number of; NULL: unknown. `skeleton`: its unit, of split debug information
- * the part that stands in the file itself. */
-const char *die_file(Dwarf_Die *die, unsigned attribute, Dwarf_Die *skeleton);
 /* The number of the unit that has the code at an address; -ENOENT: none; -ENOMEM. */
 int32_t units_number(struct pmclua_symbols *symbols, uint64_t address);
 /* Unit `number`, counted from 0, and what has its functions, which of split debug information is another one. -ENOENT. */
 int  units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skeleton, Dwarf_Die *functions);
-/* The name of a function by its debug information; -ENOENT: it has none; -ENOMEM. Freed by name_free. */
-int  die_name(const struct pmclua_symbols *symbols, Dwarf_Die *die, struct name *name);
