@@ -1,210 +1,17 @@
 --- values.lua: from the columns of a cell to the values of an event or a metric.
 --
--- Invariant: raw counts are read, never changed. A value is what counting/reading.lua makes of a count,
--- divided by the iterations where the workload is a kernel; where a line was fitted, its intercept is taken
--- off first. A metric is computed from values of one repetition.
+-- Invariant: a metric is computed from values of one repetition.
 
-local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
-local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
-local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
+local counted = require "pmclua.result.column"
+local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 local launcher = require("pmclua.base.lazy").module "pmclua.explain.launcher"
 local lists = require "pmclua.base.lists"
-local reading = require "pmclua.counting.reading"
-local tool = require("pmclua.base.lazy").module "pmclua.event.tool"
-local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
-
 local names = require("pmclua.base.lazy").module "pmclua.result.names"
+local reading = require "pmclua.counting.reading"
 local settled = require("pmclua.base.lazy").module "pmclua.result.settled"
 local new_table = require "table.new"
 
 local M = {}
-
-local BETWEEN_MARKS = "it is counted between marks only: counting the whole run would take counters from them"
-local TARGET_NEVER_RAN = "the target never ran in that time"
-local NO_PEAK_MEMORY = "known only for commands, and only above the runner's own (about 2 MB)"
-local NO_ACCOUNT = {
-  times = "known only of commands, of kernels, and of processes and threads that are counted (-p, -t) "
-    .. "and have not ended meanwhile, where /proc is mounted",
-  io = "known only of commands and of processes that are counted (-p) and have not ended meanwhile, "
-    .. "where /proc lets their io file be read",
-}
-
--- ---- the counts of an event ------------------------------------------------------------------------
-
--- The raw count and times of the event at `index` in a repetition of a block.
-local function reading_at(block, index, i)
-  local counts, partial = block.counts[index], block.partial[index]
-  local times = partial and partial[i]
-  if times then return counts and counts[i], times[1], times[2] end
-  return counts and counts[i]
-end
-
--- Whether it is not known of each program that was executed if Linux ended its counting.
-local function is_unwatched(cell, event)
-  if event.tool or event.simulated then return false end
-  return lists.any(cell.result.remarks or {}, function(remark)
-    return dropped.is_unseen(remark, cell.workload)
-  end)
-end
-
---- The status of what is left out because it is not all that there was to count: entries of a mark were lost, or a
---- part of a run counted more than the whole. The record says why.
-M.INCOMPLETE = "incomplete"
-
--- Whether a repetition's count is left out. Of a part its sums lack something, so all are; of a whole run what its
--- record has is whole.
-local function is_incomplete(cell, block, i, count)
-  local why = block.incomplete and block.incomplete[i]
-  return why ~= nil and (cell.region ~= nil or not count)
-end
-
--- What the first repetition says of which something is noted.
-local function first_of(notes, n)
-  for i = 1, n do
-    if notes[i] then return notes[i] end
-  end
-end
-
--- The same reader with the status of what a launcher had others do, which takes time and is in no count.
-local function of_launchers(event, block, read)
-  local by_launcher = event.tool ~= "wall_ns" and block.launcher
-  if not by_launcher then return read end
-  return function(i)
-    local value, status, share, cause = read(i)
-    return value, value ~= nil and by_launcher[i] and launcher.STATUS or status, share, cause
-  end
-end
-
--- Something that was counted or timed in a pass: what values of events and metrics are made of.
----@class pmclua.Column
----@field name string of the event, or "wall_ns"
----@field event? pmclua.Event
----@field block pmclua.Block
----@field counts? table raw, of an event
----@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all
----  of the repetition, its status and share of the time; without a value also the cause
-
-local function column_in(cell, event, pass)
-  local block = cell.columns.passes[pass]
-  local counts = block and block.counts[event.index]
-  if not counts then return nil end
-  local partial = block.partial[event.index] or {}
-  local elsewhere = reading.elsewhere(event, cell.result.events, function(index, i)
-    return reading_at(block, index, i)
-  end)
-  local whole = is_unwatched(cell, event) and dropped.UNWATCHED or "counted"
-  local function read(i)
-    if is_incomplete(cell, block, i, counts[i]) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
-    local times = partial[i]
-    if times then return reading.of(event, counts[i], times[1], times[2], elsewhere, i) end
-    local value, status, share, cause = reading.of(event, counts[i])
-    return value, status == "counted" and whole or status, share, cause
-  end
-  return { name = event.field, event = event, block = block, counts = counts,
-    read = of_launchers(event, block, read) }
-end
-
-local function wall_of(cell, block)
-  return { name = "wall_ns", block = block, read = function(i)
-    if is_incomplete(cell, block, i, true) then return nil, M.INCOMPLETE, nil, M.INCOMPLETE end
-    local wall = block.wall[i]
-    if wall then return tonumber(wall), "counted", 1 end
-  end }
-end
-
--- The pass that supplies an event's values: the first that has some. Events in several passes (anchors) show
--- whether the passes agree.
-local function column_of(cell, event)
-  local first
-  for _, pass in ipairs(event.passes) do
-    local column = column_in(cell, event, pass)
-    first = first or column
-    for i = 1, column and column.block.n or 0 do
-      if column.counts[i] then return column end
-    end
-  end
-  return first
-end
-
--- Whether every reading is 0, of a code that the PMU may not have.
-local function is_doubtful(event, column)
-  if not reading.is_unverified(event) then return false end
-  local has_zero = false
-  for i = 1, column.block.n do
-    local count = column.counts[i]
-    if count and count ~= 0 then return false end
-    has_zero = has_zero or count == 0
-  end
-  return has_zero
-end
-
--- The points of a column and the line through them, fitted once; where there is no line, why.
-local function fit_of(cell, column)
-  local lines = cell.lines[column.name] or {}
-  cell.lines[column.name] = lines
-  if not lines[column.block] then
-    local points, all = fits.points(column.block, column.read, clusters.of(cell)), column.block.n
-    local why = complete.why_few(all - #points.x, all)
-      or complete.why_cpus(cell.result.remarks, { column.event })
-    local line
-    if not why then line, why = fits.line(points) end
-    lines[column.block] = { points = points, line = line, why = why }
-  end
-  return lines[column.block]
-end
-
--- What reads the values of a column, which are per iteration where the workload is a kernel. Nil and why
--- where the cell needs a fitted line and has none.
-local function value_reader(cell, column)
-  local whole, iterations = column.read, column.block.iterations
-  if cell.per ~= "iteration" then return whole end
-  local fit = cell.fitted and fit_of(cell, column)
-  if fit and not fit.line then return nil, fit.why end
-  local overhead = fit and fit.line.intercept or 0
-  return function(i)
-    local value, status, ran, cause = whole(i)
-    if value == nil then return nil, status, ran, cause end
-    return (value - overhead) / tonumber(iterations[i]), status, ran
-  end, fit
-end
-
--- Whether Linux dropped the events: a command always runs, so it did; for a target, the remarks say so.
-local function was_dropped(cell)
-  if not cell.result.header.target then return cell.kind == "command" end
-  return lists.any(cell.result.remarks or {}, dropped.is_remark)
-end
-
--- No cause: the event was in no repetition.
-local function why_absent(cell, event, cause)
-  if event.why and (event.status or not cause) then return event.why end
-  if cause == "never-enabled" then
-    return was_dropped(cell) and dropped.WHY or TARGET_NEVER_RAN
-  end
-  local has_none = not cause or cause == "no-reading"
-  local account = has_none and event.tool and tool.account_of(event.tool)
-  if account then return NO_ACCOUNT[account] end
-  local regions = cell.result.header.regions
-  if has_none and not cell.region and regions and regions.kind == "marks" then return BETWEEN_MARKS end
-  local lost = event.simulated and settled.why_lost(cell, event)
-  if lost then return lost end
-  local is_peak = event.tool == "max_rss_bytes" and has_none
-  return is_peak and NO_PEAK_MEMORY or reading.why(event, cause or "no-reading")
-end
-
--- The column that supplies an event's values, of one pass if it is given; nil, a status and why where there
--- is none.
-local function supply(cell, event, pass)
-  local column = pass and column_in(cell, event, pass) or column_of(cell, event)
-  if not column then return nil, event.status or "not-counted", why_absent(cell, event) end
-  if is_doubtful(event, column) then return nil, "unverified", reading.why(event, "only-zeros") end
-  return column
-end
-
--- Whether a count of this status is what was read, not an estimate.
-local function is_whole(status)
-  return status == "counted" or status == "simulated" or status == dropped.UNWATCHED
-    or status == launcher.STATUS
-end
 
 -- ---- collecting --------------------------------------------------------------------------------------
 
@@ -229,8 +36,15 @@ local function collect(block, read, may_be_too_small)
   -- Where half of the values or more are missing and may have been too small, the rest would be a biased
   -- sample, and the median is too small to be known as well.
   if may_be_too_small and values.missing >= n then return no_values(block), first_cause end
-  if n > 0 and not is_whole(values.status) then values.ran = ran_sum / n end
+  if n > 0 and not counted.is_whole(values.status) then values.ran = ran_sum / n end
   return values, first_cause
+end
+
+-- What the first repetition says of which something is noted.
+local function first_of(notes, n)
+  for i = 1, n do
+    if notes[i] then return notes[i] end
+  end
 end
 
 -- The same with a status and why where there is no value, and with why where it is not of all that was done.
@@ -240,8 +54,8 @@ local function or_absent(values, status, why, cause)
     values.why = launcher.why(values.launcher)
   end
   if #values.list > 0 then return values end
-  if cause == M.INCOMPLETE then
-    status, why = M.INCOMPLETE, first_of(values.block.incomplete, values.block.n)
+  if cause == counted.INCOMPLETE then
+    status, why = counted.INCOMPLETE, first_of(values.block.incomplete, values.block.n)
   end
   values.status, values.why = status, why
   return values
@@ -249,7 +63,7 @@ end
 
 -- The counts themselves, where the values are these: not scaled, not in another unit, of one iteration.
 local function unchanged_counts(event, column, values, per_iteration)
-  if not is_whole(values.status) or (event.scale or 1) ~= 1 then return nil end
+  if not counted.is_whole(values.status) or (event.scale or 1) ~= 1 then return nil end
   local raw, iterations = new_table(#values.rows, 0), column.block.iterations
   for k, i in ipairs(values.rows) do
     if per_iteration and iterations[i] ~= 1 then return nil end
@@ -264,8 +78,8 @@ end
 ---@param pass integer
 ---@return number[]
 function M.of_pass(cell, event, pass)
-  local column, list = column_in(cell, event, pass), {}
-  local read = column and value_reader(cell, column)
+  local column, list = counted.in_pass(cell, event, pass), {}
+  local read = column and counted.reader(cell, column)
   for i = 1, read and column.block.n or 0 do list[#list + 1] = read(i) end
   return list
 end
@@ -275,12 +89,12 @@ end
 ---@param event table of the header, with its index and passes
 ---@return pmclua.Values
 function M.of_event(cell, event)
-  local column, status, why = supply(cell, event)
+  local column, status, why = counted.supply(cell, event)
   if not column then return no_values(nil, status, why) end
-  local read, fit = value_reader(cell, column)
+  local read, fit = counted.reader(cell, column)
   if not read then return no_values(column.block, "absent", fit) end
   local values, cause = collect(column.block, read, reading.may_be_too_small(event))
-  or_absent(values, event.status or "not-counted", why_absent(cell, event, cause), cause)
+  or_absent(values, event.status or "not-counted", counted.why_absent(cell, event, cause), cause)
   if fit then values.fit, values.points = fit.line, fit.points
   else values.raw = unchanged_counts(event, column, values, cell.per == "iteration") end
   return values
@@ -384,13 +198,13 @@ local function columns_of(cell, metric)
   local events, columns = M.events_needed(cell.result, metric), {}
   local pass = lists.find(M.common_passes(events), function(one) return cell.columns.passes[one] end)
   for i, event in ipairs(events) do
-    local column, status, why = supply(cell, event, pass)
+    local column, status, why = counted.supply(cell, event, pass)
     if not column then return nil, status, ("needs %s: %s"):format(event.name, why) end
     columns[i] = column
   end
   local base = base_of(cell, events, columns)
   if not base then return nil, "not-counted", "there are no repetitions" end
-  if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, wall_of(cell, base)) end
+  if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, counted.wall(cell, base)) end
   return columns, base
 end
 
@@ -399,7 +213,7 @@ local function iterations_of(cell, base)
   local has_iterations = cell.per == "iteration" and not cell.fitted or cell.region ~= nil
   if not has_iterations then return function() return 1, "counted", 1 end end
   return function(i)
-    if is_incomplete(cell, base, i, true) then return nil, M.INCOMPLETE end
+    if counted.is_incomplete(cell, base, i, true) then return nil, counted.INCOMPLETE end
     return tonumber(base.iterations[i]), "counted", 1
   end
 end
@@ -410,7 +224,7 @@ local function readers_of(cell, metric, columns, base)
   local readers = { iterations = iterations_of(cell, base) }
   for _, column in ipairs(columns) do
     local read, problem = column.read, nil
-    if not are_whole then read, problem = value_reader(cell, column) end
+    if not are_whole then read, problem = counted.reader(cell, column) end
     if not read then return nil, problem end
     readers[column.name] = by_base(cell, read, column.block, base)
   end
@@ -451,7 +265,7 @@ end
 
 -- What a metric of slopes is computed from: the lines of its columns.
 local function estimate_of(cell, metric, columns)
-  local lines, line_of = lists.map(columns, function(column) return fit_of(cell, column) end), {}
+  local lines, line_of = lists.map(columns, function(column) return counted.fit(cell, column) end), {}
   for i, column in ipairs(columns) do line_of[column.name] = i end
   local function compute(slopes)
     return metric.evaluate(lookup_of(cell, function(name)
