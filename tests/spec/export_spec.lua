@@ -118,7 +118,7 @@ describe("the HTML report", function()
       assert.is_true(at ~= nil and at > last, id)
       last = at
     end
-    assert.matches("new against old: duration_time <strong>FASTER, ratio 0.500", html, 1, true)
+    assert.matches("new: <strong>FASTER 0.500</strong> <span class=\"dim\">[0.5000", html, 1, true)
     assert.matches("&lt;not supported&gt;: no PMU &lt;here&gt;", html, 1, true)
   end)
 

@@ -215,6 +215,15 @@ local function cause_block(cause)
       lists.map(cause.absent, function(why) return "not looked into: " .. text.safe(why) end) } }
 end
 
+-- How many limits fail, hold …, the gravest first: "Gate: 1 fails, 2 holds".
+local function title_of(rows)
+  local parts = lists.map({ "fail", "uncountable", "undecided", "pass" }, function(state)
+    local count = #of_state(rows, state)
+    return count > 0 and ("%d %s"):format(count, MARKS[state]) or nil
+  end)
+  return #parts > 0 and "Gate: " .. table.concat(parts, ", ") or nil
+end
+
 --- The limits as a table.
 ---@param gate pmclua.Gate
 ---@return pmclua.Report
@@ -224,7 +233,7 @@ function M.blocks(gate)
       tones = { [3] = TONES[row.state] }, strong = TONES[row.state] and 3 }
   end)
   local columns = { { name = "limit" }, { name = "cell" }, { name = "" }, { name = "what was seen" } }
-  return { result = gate.result,
+  return { result = gate.result, title = title_of(gate.results),
     notes = lists.joined { { #rows == 0 and NO_CELL or nil }, lists.map(gate.remarks or {}, text.safe) },
     blocks = lists.joined { { { title = {}, columns = columns, rows = rows, notes = {} } },
       lists.map(gate.causes or {}, cause_block) } }

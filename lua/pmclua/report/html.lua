@@ -4,6 +4,7 @@
 -- Invariant: self-contained: no script, nothing from a network (its policy forbids both). Every text from
 -- outside is escaped here, once, whatever it holds.
 
+local cells = require "pmclua.report.cells"
 local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -52,56 +53,78 @@ end
 
 local MARKS = { good = "▼", bad = "▲" }
 
-local function cell_name(cell)
-  local levels = words.levels(cell)
-  return levels == "" and cell.workload or cell.workload .. " (" .. levels .. ")"
-end
-
 local function primary_row(pair)
   return lists.find(pair.rows, function(row) return row.primary end) or pair.rows[1]
 end
 
-local function verdict_line(pair, level)
+local function against(pair) return words.side(pair.baseline, pair.cell) end
+
+-- The side that is compared, the verdict, the ratio and its interval; `opening`: what is not said above the list.
+local function verdict_line(pair, label, opening)
   local row = primary_row(pair)
   local tone = row.verdict and VERDICT_TONES[row.verdict.verdict] or "plain"
-  local said = row.verdict and ("%s, ratio %s, %s %s"):format(words.verdict(row),
-    words.ratio(row.verdict), words.interval_of(level), words.ratio_interval(row.verdict))
+  local strong = row.verdict and ("%s %s"):format(words.verdict(row), words.ratio(row.verdict))
     or words.brief(row.why)
-  local line = ("%s %s against %s: %s %s"):format(MARKS[tone] or "•", escape(cell_name(pair.cell)),
-    escape(cell_name(pair.baseline)), escape(row.title), element("strong", escape(said)))
+  local interval = row.verdict and words.ratio_interval(row.verdict) or ""
+  local line = ("%s %s%s: %s%s"):format(MARKS[tone] or "•", escape(label), escape(opening or ""),
+    element("strong", escape(strong)), interval ~= "" and interval ~= "=" and
+      " " .. element("span", escape("[" .. interval .. "]"), 'class="dim"') or "")
   return element("li", line, ('class="%s"'):format(tone))
 end
 
+-- What holds of all verdicts, or nil: the quantity, the baseline, common levels, what stands in brackets.
+local function said_of_all(comparison, compared)
+  local first = comparison.pairs[1]
+  local is_one = lists.all(comparison.pairs, function(pair)
+    return against(pair) == against(first) and primary_row(pair).name == primary_row(first).name
+  end)
+  if not is_one then return nil end
+  local parts = { ("%s against %s"):format(text.safe(primary_row(first).title), against(first)),
+    cells.common_levels(lists.joined { compared, lists.column(comparison.pairs, "baseline") }),
+    ("ratio [%s]"):format(words.interval_of(comparison.level)) }
+  return table.concat(lists.where(parts, function(part) return part ~= "" end), " · ")
+end
+
 local function verdicts(result)
-  if not result.header.baseline then return "" end
-  local comparison = result:compare {}
-  local parts = lists.map(comparison.pairs, function(pair) return verdict_line(pair, comparison.level) end)
-  return #parts > 0 and element("ul", table.concat(parts), 'class="verdicts"') or ""
+  local comparison = result.header.baseline and result:compare {}
+  if not comparison or #comparison.pairs == 0 then return "" end
+  local compared = lists.column(comparison.pairs, "cell")
+  local varies, above = cells.varying(compared), said_of_all(comparison, compared)
+  local items = lists.map(comparison.pairs, function(pair)
+    local label = #compared > 1 and cells.label(pair.cell, varies) or words.side(pair.cell, pair.baseline)
+    local title = text.safe(primary_row(pair).title)
+    return verdict_line(pair, label, not above and (" against %s, %s"):format(against(pair), title) or nil)
+  end)
+  return (above and element("p", escape(above), 'class="notes"') or "")
+    .. element("ul", table.concat(items), 'class="verdicts"')
 end
 
 -- ---- tables --------------------------------------------------------------------------------------------
 
+local LONG = 28                 -- characters of a cell from which on it may be broken
+
 -- The class attribute of a cell; nil: it has no class.
-local function class_of(column, tone)
+local function class_of(column, tone, content)
   local classes = { (column.align or "left") ~= "left" and "number" or nil }
   if column.name == "shape" or column.name == "verdict" then classes[#classes + 1] = column.name end
   classes[#classes + 1] = tone
+  if content and text.width(content) > LONG then classes[#classes + 1] = "long" end
   return #classes > 0 and ('class="%s"'):format(table.concat(classes, " ")) or nil
 end
 
 local function row_of(shown, row, row_style)
-  local cells = {}
+  local parts = {}
   for k, column in ipairs(shown.columns) do
     if not (row.span and k > row.span) then
-      local attributes = class_of(column, row.tones and row.tones[k] or row.tone)
+      local attributes = class_of(column, row.tones and row.tones[k] or row.tone, row[k])
       if row.span == k then
         attributes = ('%scolspan="%d"'):format(attributes and attributes .. " " or "", #shown.columns - k + 1)
       end
       local content = indented(escape(row[k] or ""))
-      cells[#cells + 1] = element("td", row.strong == k and element("strong", content) or content, attributes)
+      parts[#parts + 1] = element("td", row.strong == k and element("strong", content) or content, attributes)
     end
   end
-  return element("tr", table.concat(cells), row_style and ('style="%s"'):format(row_style))
+  return element("tr", table.concat(parts), row_style and ('style="%s"'):format(row_style))
 end
 
 local function table_of(shown)
@@ -144,7 +167,8 @@ end
 -- gnuplot's colours for paper and ink, in the dark; those of series are seen on both.
 local DARK = [[<style>@media (prefers-color-scheme: dark) { svg { background: #14171b }
 rect[fill="#ffffff"] { fill: #14171b } text { fill: #e6e9ed } [fill="black"] { fill: #e6e9ed }
-[color="black"] { color: #9aa4b0 } [stroke="black"], [stroke="rgb(  0,   0,   0)"] { stroke: #9aa4b0 }
+[color="black"], [color="rgb(  0,   0,   0)"] { color: #9aa4b0 }
+[stroke="black"], [stroke="rgb(  0,   0,   0)"] { stroke: #9aa4b0 }
 [stroke="rgb(221, 221, 221)"] { stroke: #333a42 } }</style>]]
 
 local function in_the_dark(svg)

@@ -22,6 +22,7 @@ M.MOST_SERIES = styles.COLOURS
 ---@field panels pmclua.ChartPanel[] below each other, or in columns
 ---@field columns? integer
 ---@field height? integer pixels
+---@field untitled? boolean title and subtitle stand elsewhere
 ---@field lines? integer of text
 
 ---@class pmclua.ChartPanel
@@ -209,7 +210,7 @@ local function add_panel(out, chart, index, number_of, format, size)
   out[#out + 1] = has_key(panel) and not is_text and "set key tmargin center horizontal samplen 2"
     or "unset key"
   local title = panel.title and quoted(panel.title)
-  if index == 1 and #chart.panels == 1 and not is_text then
+  if index == 1 and #chart.panels == 1 and not is_text and not chart.untitled then
     title = ('%s."\\n".%s'):format(quoted(chart.title), quoted(chart.subtitle))
   end
   out[#out + 1] = title and "set title " .. title or "unset title"
@@ -222,8 +223,9 @@ end
 
 local function multiplot(chart)
   local columns = chart.columns or 1
-  return ('set multiplot layout %d,%d title %s."\\n".%s'):format(math.ceil(#chart.panels / columns), columns,
-    quoted(chart.title), quoted(chart.subtitle))
+  local layout = ("set multiplot layout %d,%d"):format(math.ceil(#chart.panels / columns), columns)
+  if chart.untitled then return layout end
+  return ('%s title %s."\\n".%s'):format(layout, quoted(chart.title), quoted(chart.subtitle))
 end
 
 --- The gnuplot commands that draw a chart.

@@ -175,6 +175,7 @@ function M.for_page(result)
     { has_lines(result, name) and "regression" or nil }, { "distribution", "order" } }
   return lists.map(kinds, function(kind)
     local ok, plot = pcall(M.new, result, { kind = kind, name = name })
+    if ok then plot.chart.untitled = true end
     local drawn, svg = pcall(ok and plot.render or error, plot, "svg")
     local title = result:cells()():summary(name).title
     return drawn and { title = ("%s: %s"):format(title, plot.chart.subtitle), svg = svg } or nil
