@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local hooks = require "pmclua.experiment.hooks"
 local layout = require "pmclua.experiment.layout"
 local lists = require "pmclua.base.lists"
 local missing = require "pmclua.experiment.missing"
@@ -27,7 +28,7 @@ local waits = require "pmclua.experiment.waits"
 ---@field progress? pmclua.Progress
 ---@field problem? pmclua.Problem what ended the run
 ---@field raised? pmclua.Raised by the function that was the last repetition
-local Run = {}
+local Run = { ask = hooks.call }
 Run.__index = Run
 
 local run = {}
@@ -86,49 +87,6 @@ function run.new(declaration, plan, options)
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end
 
--- ---- the script's functions, and hooks: never counted ----
-
--- Raised in place of what ended the run; FAILED: with self.problem.
-local INTERRUPTED, FAILED = {}, {}
-
-local function fail(self, problem)
-  self.problem = self.problem or problem
-  error(FAILED, 0)
-end
-
--- Calls a function of the script: what it returns first. What it raises ends the run.
-local function call(self, what, fn, ...)
-  local ok, caught = core.call_script(fn, ...)
-  if ok then return caught end
-  if raised.field(caught.value, "quiet") then error(caught.value, 0) end       -- it ends the script
-  if raised.field(caught.value, "code") == "EINTR" then error(INTERRUPTED, 0) end
-  fail(self, raised.problem(caught, { code = "EHOOK", operation = what, before = what .. " failed: " }))
-end
-
-Run.ask = call
-
-local function run_hook(self, hook, cell, what)
-  if not hook then return end
-  local interrupts = core.interrupts()
-  local in_process = type(hook) == "function" and hook
-    or type(hook) == "table" and hook.in_process and hook.fn
-  if in_process then
-    self.flush()
-    return call(self, what, in_process, lists.copy(cell.levels), cell.workload.name)
-  end
-  local result = self.session:run_only(function(message)
-    hook:define(message, cell.levels, { session = self.session })
-  end, { in_runner = hook.in_runner })
-  local complaint = hook:complaint(result)
-  if (complaint or result.outcome == "interrupted") and core.interrupts() > interrupts then
-    error(INTERRUPTED, 0)
-  end
-  if complaint then
-    fail(self, explain.problem { code = "EHOOK", operation = what,
-      message = ("%s '%s' failed: %s"):format(what, hook.name, complaint) })
-  end
-end
-
 -- ---- one repetition ----
 
 --- The groups by which the workload itself is counted in a pass.
@@ -148,7 +106,7 @@ end
 local function set_up(self, cell)
   if self.cells[cell.index] then return end
   self.cells[cell.index] = true
-  run_hook(self, self.declaration.setup, cell, "setup")
+  hooks.run(self, self.declaration.setup, cell, "setup")
 end
 
 local function run_here(self, cell, pass_number)
@@ -251,7 +209,7 @@ local function attempt(self, step)
   set_up(self, cell)
   local count, failed
   if not cell.workload.in_process then count, failed = iterations_of(self, step) end
-  run_hook(self, self.declaration.prepare, cell, "prepare")
+  hooks.run(self, self.declaration.prepare, cell, "prepare")
   local function run_it()
     if failed then return failed end
     local its_layout, pass = layout.of(self.declaration, step), self.plan.passes[step.pass]
@@ -273,13 +231,13 @@ local function attempt(self, step)
   else
     result = self.counter and self.counter:around(step.pass, run_it, cell) or run_it()
   end
-  run_hook(self, self.declaration.conclude, cell, "conclude")
+  hooks.run(self, self.declaration.conclude, cell, "conclude")
   return records_of(self, step, result)
 end
 
 local function take_one(self, record)
   self.take(record)
-  if self.each then call(self, "each", self.each, lists.deep_copy(record)) end
+  if self.each then hooks.call(self, "each", self.each, lists.deep_copy(record)) end
 end
 
 --- Hands on a record, and those of its parts, which share its fate.
@@ -321,7 +279,7 @@ end
 
 local function clean_up(self)
   for index in pairs(self.cells) do
-    run_hook(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
+    hooks.run(self, self.declaration.cleanup, self.plan.cells[index], "cleanup")
     self.placing:forget(index)
   end
   self.placing:restore()
@@ -394,7 +352,7 @@ end
 local function ended_by(caught)
   caught = raised.of(caught)
   local value = caught.value
-  local is_known = value == INTERRUPTED or value == FAILED or explain.is(value)
+  local is_known = value == hooks.INTERRUPTED or value == hooks.FAILED or explain.is(value)
     or raised.field(value, "quiet")
   return is_known and value or raised.problem(caught, { code = "EBUG", operation = "run" })
 end
@@ -447,8 +405,8 @@ end
 
 -- The status of a run that something has ended, which is its problem if it has none yet.
 local function status_of(self, ended)
-  if ended == INTERRUPTED then return "interrupted" end
-  if ended ~= FAILED then self.problem = self.problem or ended end
+  if ended == hooks.INTERRUPTED then return "interrupted" end
+  if ended ~= hooks.FAILED then self.problem = self.problem or ended end
   return "failed"
 end
 
@@ -467,7 +425,7 @@ function Run:execute()
   end
   self.remarks:append(self.missing.remarks)
   local ended = not ok and ended_by(status)
-  local is_refused = ended and ended ~= FAILED and ended ~= INTERRUPTED and not self.has_taken
+  local is_refused = ended and ended ~= hooks.FAILED and ended ~= hooks.INTERRUPTED and not self.has_taken
   if is_refused or raised.field(ended, "quiet") then error(ended, 0) end
   if ended then status = status_of(self, ended) end
   if not cleaned then status = status_of(self, ended_by(caught)) end
