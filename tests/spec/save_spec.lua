@@ -91,7 +91,7 @@ describe("a result that is stored from memory", function()
     local result, folder = of(made.records { { 1, 2 } }), support.folder()
     result:store(folder .. "/a.jsonl")
     assert.matches("there already", message_of(result.store, result, folder .. "/a.jsonl"))
-    result.parts[1].columns.passes[1].index[2] = nil
+    result.parts[1].columns.passes[1].n = 3
     assert.is_false((pcall(result.store, result, folder .. "/b.jsonl")))
     assert.is_nil(io.open(folder .. "/b.jsonl"))
     assert.matches("path must be a path", message_of(result.store, result))

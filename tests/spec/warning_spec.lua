@@ -168,6 +168,8 @@ describe("a warning", function()
 end)
 
 describe("the warnings of several cells", function()
+  local function check(cells) return warning.check(cells, function(one) return one end) end
+
   local function scaled(label)
     return { label = label, warmups = 0, events = { event(noisy(30), { status = "scaled", ran = 0.5 }) } }
   end
@@ -175,13 +177,12 @@ describe("the warnings of several cells", function()
   it("are in the order of their gravity", function()
     local failed = cell({ event { 1, 2 } }, { exits = { [1] = 1 } })
     local kinds = {}
-    for i, found in ipairs(warning.check { cell { event { 1, 2 } }, failed,
-                                           scaled "x" }) do kinds[i] = found.kind end
+    for i, found in ipairs(check { cell { event { 1, 2 } }, failed, scaled "x" }) do kinds[i] = found.kind end
     assert.same({ "exit", "scaled", "few" }, kinds)
   end)
 
   it("of one kind are one, with the cells that share it", function()
-    local list = warning.check { scaled "a", scaled "b", cell { event { 1, 2 } } }
+    local list = check { scaled "a", scaled "b", cell { event { 1, 2 } } }
     assert.equal(2, #list)
     assert.equal("scaled", list[1].kind)
     assert.equal("a", list[1].cell)

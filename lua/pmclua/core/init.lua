@@ -437,6 +437,7 @@ local ROOMS = {
     "make_folder", "mkdir", "open_plain", "open_written", "read_beginning", "read_plain", "real_path",
     "remove_folder", "rename", "replace", "signature", "stat", "write_temporary" },
   pfm = { "pfm" },
+  column = { "column", "column_expects" },
   lines = { "line_scan", "line_write", "lines", "standard_output", "text" },
   inflate = { "inflate", "can_inflate" },
 }

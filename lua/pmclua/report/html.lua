@@ -141,7 +141,7 @@ end
 
 -- Images as data, so that nothing is run or fetched, whatever is in them.
 local function image(svg, title)
-  local data = svg:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
+  local data = svg:gsub("[^%w ='()/.,;_-]", function(c) return ("%%%02X"):format(c:byte()) end)
   return ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(title), data)
 end
 

@@ -33,15 +33,33 @@ local function add_workload(rows, workload, is_alone)
   for _, field in ipairs(FIELDS) do add(rows, "  " .. field[2], workload[field[1]], field[3]) end
 end
 
+-- Files that were made in the same way but for the number of their shard, with the rows of it.
+local function alike(sources)
+  return lists.groups(lists.map(sources, function(source)
+    local rows = {}
+    add(rows, "host", source.hostname)
+    lists.append(rows, M.rows { how = source.how, pmclua = source.pmclua })
+    return { path = source.path, rows = rows }
+  end), function(source)
+    return (table.concat(lists.joined(source.rows), "\0"):gsub("%-%-shard[ =]%d+/", "--shard N/"))
+  end)
+end
+
+local NAMED = 4                 -- files, of more the first and the last
+
+local function files_of(same)
+  if #same <= NAMED then return table.concat(lists.column(same, "path"), ", ") end
+  return ("%s … %s (%d files)"):format(same[1].path, same[#same].path, #same)
+end
+
 --- Rows of name and value; none of a result whose file says nothing of it.
 ---@param header table
 ---@return string[][]
 function M.rows(header)
   local rows, how = {}, header.how
-  for _, source in ipairs(header.sources or {}) do
-    add(rows, "file", source.path)
-    add(rows, "host", source.hostname)
-    lists.append(rows, M.rows { how = source.how, pmclua = source.pmclua })
+  for _, same in ipairs(alike(header.sources or {})) do
+    add(rows, "file", files_of(same))
+    lists.append(rows, same[1].rows)
   end
   if not how then return rows end
   add(rows, "pmclua", header.pmclua)

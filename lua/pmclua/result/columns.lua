@@ -1,10 +1,12 @@
 --- columns.lua: the records of one cell as columns of numbers.
 --
 -- Invariant: a raw count is kept exactly as it came, beside how much of the time it ran where that was
--- not all of it; what was not counted is `false` and never 0. A million repetitions are arrays of
--- numbers, not tables, and what a summary does not need (times of repetitions that ran throughout) is
+-- not all of it; what was not counted is `false` and never 0. A million repetitions are columns of
+-- numbers (core/column.lua), not tables, and what a summary does not need (times of repetitions that ran throughout) is
 -- not kept.
 
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 
 local M = {}
@@ -18,9 +20,9 @@ local M = {}
 ---@field process? table<integer, integer> which process of its cell's kernel each ran in
 ---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
 ---@field launcher? table<integer, string> a program of some that had others do its work
----@field source? table<integer, integer> which of several files each is of, where they share a cell
----@field own_host? string on which the first was made
----@field host? table<integer, string> where some were made elsewhere
+---@field own { source: integer?, host: string? } which of several files the first is of, and where it was made
+---@field source? table<integer, integer> of those that differ from the first
+---@field host? table<integer, string> the same
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled, or its count is more than there can be in that time
@@ -30,10 +32,11 @@ local M = {}
 local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit", "enabled_ns" }
 
 local function new_block(with_resources)
-  local block = { n = 0, index = {}, order = {}, wall = {}, iterations = {}, counts = {}, partial = {} }
+  local block = { n = 0, index = core.column(), order = core.column(), wall = core.column(),
+    iterations = core.column(), counts = {}, partial = {}, own = {} }
   if with_resources then
     block.resources = {}
-    for _, name in ipairs(RESOURCES) do block.resources[name] = {} end
+    for _, name in ipairs(RESOURCES) do block.resources[name] = core.column() end
   end
   return block
 end
@@ -62,10 +65,10 @@ local function block_of(columns, record)
   return blocks[record.pass]
 end
 
--- The column of an event, made where there is none yet.
-local function column_of(columns, event)
-  if not columns[event] then columns[event] = {} end
-  return columns[event]
+-- What is said of some repetitions alone, by a name or an event.
+local function sparse(notes, of)
+  if not notes[of] then notes[of] = {} end
+  return notes[of]
 end
 
 -- Notes an event's times where they are needed. Returns whether it ran at all.
@@ -73,13 +76,14 @@ local function note_times(block, event, i, value, enabled, running, most)
   local is_plain = reading.is_throughout(enabled, running)
     and not (most and value and reading.is_impossible(most, value, running))
   if is_plain then return true end
-  column_of(block.partial, event)[i] = { enabled, running }
+  sparse(block.partial, event)[i] = { enabled, running }
   return running == nil or running > 0
 end
 
 local function add_count(block, event, i, value, enabled, running, most)
   local ran = note_times(block, event, i, value, enabled, running, most)
-  column_of(block.counts, event)[i] = ran and value ~= nil and value or false
+  if not block.counts[event] then block.counts[event] = core.column() end
+  block.counts[event][i] = ran and value ~= nil and value or false
 end
 
 -- How long a command's events were enabled: the longest of its groups, without those that lost their place on
@@ -97,8 +101,10 @@ end
 -- By number: LuaJIT compiles no loop over pairs, and there are millions of records.
 local function add_resources(block, record, i, events)
   if not block.resources then return end
-  for k = 1, #RESOURCES do block.resources[RESOURCES[k]][i] = record[RESOURCES[k]] or false end
-  block.resources.enabled_ns[i] = enabled_of(record, events)
+  for k = 1, #RESOURCES do
+    local name = RESOURCES[k]
+    block.resources[name][i] = name == "enabled_ns" and enabled_of(record, events) or record[name] or false
+  end
 end
 
 -- A count that needs no descriptor is read from a field of the record.
@@ -109,15 +115,21 @@ local function value_of(record, tools, event)
 end
 
 -- What is noted of a repetition besides its counts, where there is something.
-M.NOTES = { "process", "incomplete", "launcher", "source" }
+M.NOTES = { "process", "incomplete", "launcher" }
+
+-- What most repetitions of a block have in common.
+M.COMMON = { "source", "host" }
 
 local function add_notes(block, record, i)
   for k = 1, #M.NOTES do
     local note = record[M.NOTES[k]]
-    if note then column_of(block, M.NOTES[k])[i] = note end
+    if note then sparse(block, M.NOTES[k])[i] = note end
   end
-  if i == 1 then block.own_host = record.host
-  elseif record.host ~= block.own_host then column_of(block, "host")[i] = record.host end
+  for k = 1, #M.COMMON do
+    local name = M.COMMON[k]
+    if i == 1 then block.own[name] = record[name]
+    elseif record[name] ~= block.own[name] then sparse(block, name)[i] = record[name] end
+  end
 end
 
 local function add_to_block(block, record, events, tools, most)
@@ -133,6 +145,70 @@ local function add_to_block(block, record, events, tools, most)
   end
   add_resources(block, record, i, events)
 end
+
+-- ---- many repetitions at once ------------------------------------------------------------------------------
+
+-- Appends n numbers: those in `values` after `start`, or where that is nil one and the same.
+local function append(column, n, values, start, same, plus)
+  local before = column.n
+  core.column_expects(column, n)
+  for k = 1, n do
+    local value = same
+    if start then value = values[start + k] end
+    column[before + k] = value and value + plus or false
+  end
+end
+
+-- Appends the n counts of an event, the k-th of which `packed` has.
+local function append_counts(block, event, own, packed, values, most)
+  local before, enabled, running = block.index.n - packed.n, nil, nil
+  if own.count then enabled, running = packed.enabled[own.times], packed.running[own.times] end
+  if not block.counts[event] then block.counts[event] = core.column() end
+  core.column_expects(block.counts[event], packed.n)
+  for k = 1, packed.n do
+    local value
+    if own.count then value = values[own.count + k]
+    elseif own.start then value = values[own.start + k] else value = own.same end
+    local on, ran = enabled and values[enabled + k], running and values[running + k]
+    add_count(block, event, before + k, value, on, ran, most)
+  end
+end
+
+-- Where the counts of an event are in a packed line: a column of counts, or a field that stands for it.
+local function place_of(packed, event_at, tool)
+  if event_at then return { count = packed.counts[event_at], times = packed.own[event_at] } end
+  return { start = packed.starts[tool], same = packed.constants[tool] }
+end
+
+--- Adds the records of a packed line (store/decode.lua), all of one outcome. False: they have to be added one by one.
+---@param columns pmclua.Columns
+---@param first table the first of them as a record
+---@param packed table
+---@param values (number|ffi.cdata*|nil)[]
+---@param events integer[] as for add
+---@param place table<integer, integer> event -> its place in the line's counts
+---@param tools table<integer, string>
+---@param most table<integer, number>
+---@return boolean
+function M.add_packed(columns, first, packed, values, events, place, tools, most)
+  if first.warmup or packed.starts.exit or M.is_failed(first) or columns.with_resources then return false end
+  local block, n = block_of(columns, first), packed.n
+  add_notes(block, first, block.n + 1)
+  local is_noted = lists.any(M.NOTES, function(name) return first[name] ~= nil end)
+    or lists.any(M.COMMON, function(name) return first[name] ~= block.own[name] end)
+  for k = 2, is_noted and n or 0 do add_notes(block, first, block.n + k) end
+  append(block.index, n, values, packed.starts.index, nil, first.index - values[packed.starts.index + 1])
+  append(block.order, n, values, packed.starts.order, packed.constants.order, 0)
+  append(block.wall, n, values, packed.starts.wall_ns, packed.constants.wall_ns, 0)
+  append(block.iterations, n, values, packed.starts.iterations, packed.constants.iterations or 1, 0)
+  for _, event in ipairs(events) do
+    append_counts(block, event, place_of(packed, place[event], tools[event]), packed, values, most[event])
+  end
+  block.n = block.n + n
+  return true
+end
+
+-- ---- one repetition ----------------------------------------------------------------------------------------
 
 -- Outcomes of which a repetition has counts.
 local COUNTED = { done = true, signalled = true, ["timed-out"] = true, raised = true }

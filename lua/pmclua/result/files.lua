@@ -22,7 +22,9 @@ end
 local function load_one(path)
   local stored = store.open(path)
   local result = new_result(stored.header, path)
-  stored.each(function(record) results.add(result, record) end, true)
+  stored.each(function(record) results.add(result, record) end, true, function(first, _, packed, values)
+    return results.add_packed(result, first, packed, values)
+  end)
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.remarks = { unpack(stored.remarks) }
   result.header.hosts = result.header.hosts or hosts.several(stored.hosts)
@@ -31,7 +33,11 @@ local function load_one(path)
 end
 
 local function open_all(paths)
-  local files = lists.map(paths, function(path) return store.open(path) end)
+  local files = lists.map(paths, function(path)
+    local file = store.open(path)
+    file.pause()
+    return file
+  end)
   return files, lists.column(files, "header")
 end
 
@@ -71,13 +77,16 @@ local function joined_remarks(files, paths)
   end))
 end
 
--- Hands the records of all files to `take`, renumbered. Returns how they ended, what they lack, and their
--- remarks.
-local function read_all(files, paths, header, maps, take)
+-- Hands the records of all files to `take`, or packed lines to `take_packed`, renumbered. Returns how they ended, what
+-- they lack, and their remarks.
+local function read_all(files, paths, header, maps, take, take_packed)
   local status, problems = "complete", {}
   for i, file in ipairs(files) do
     local renumber = merge.renumber(maps[i], header)
-    file.each(function(record) take(renumber(record)) end)
+    file.each(function(record) take(renumber(record)) end, false, take_packed
+      and function(first, most, packed, values)
+        return take_packed(renumber(first, most), packed, values, maps[i].events)
+      end)
     if file.status ~= "complete" then status = file.status end
     lists.append(problems, lists.map(file.problems, function(problem)
       return ("%s: %s"):format(paths[i], problem)
@@ -86,12 +95,17 @@ local function read_all(files, paths, header, maps, take)
   return status, problems, joined_remarks(files, paths)
 end
 
+-- What is kept of many files is large and is not looked into; garbage would double it.
+local GC_PAUSE = 120
+
 local function load_several(paths, by)
+  collectgarbage("setpause", GC_PAUSE)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
   local function take(record) results.add(result, record) end
-  result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take)
+  result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take,
+    function(...) return results.add_packed(result, ...) end)
   return result
 end
 
@@ -152,7 +166,10 @@ function M.merge(paths, output)
   header.merged, header.started = { unpack(paths) }, headers[1].started
   local writer = store.create(output, header)
   local ok, status, _, remarks = pcall(read_all, files, paths, header, maps,
-    function(record) writer:add(record) end)
+    function(record) writer:add(record) end, function(...)
+      writer:add_packed(...)
+      return true
+    end)
   if not ok then
     writer:close()
     os.remove(output)

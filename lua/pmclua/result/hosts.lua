@@ -83,7 +83,7 @@ function M.of(result)
   for _, host in ipairs(all) do known[host.hostname or ""] = true end
   for cell in result:cells(true) do
     for _, block in pairs(cell.columns.passes) do
-      add(block.own_host)
+      add(block.own.host)
       for _, name in pairs(block.host or {}) do add(name) end
     end
   end

@@ -93,6 +93,21 @@ function M.add(result, record)
   result.cell_list = nil
 end
 
+--- Takes the records of a packed line, if that can be done at once.
+---@param result pmclua.Result
+---@param first table the first of them
+---@param packed table as columns.add_packed has it
+---@param values (number|ffi.cdata*|nil)[]
+---@param event_at? integer[] which event of the result each of the file's is; nil: the same
+---@return boolean
+function M.add_packed(result, first, packed, values, event_at)
+  local place = {}
+  for k, event in ipairs(packed.events) do place[event_at and event_at[event] or event] = k end
+  result.cell_list = nil
+  return columns.add_packed(part_of(result, first.cell, first).columns, first, packed, values,
+    result.pass_events[first.pass], place, result.tools, result.most)
+end
+
 -- In the order of the plan, regions after their cell. A cell of which only regions were recorded is
 -- not there as a whole.
 local function make_cells(result)

@@ -308,17 +308,17 @@ end
 --- the file's turn: repetitions go on counting where those of a file with the same cells ended.
 ---@param map pmclua.MergeMap
 ---@param header table merged
----@return fun(record: table): table
+---@return fun(record: table, most: integer?): table  most: the highest index of all that the record stands for
 function M.renumber(map, header)
   local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
   local processes = taken.processes                              -- nor is a process
-  return function(record)
+  return function(record, most)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
     record.source = map.sources[record.source or 0] or map.sources[0]
     record.host = record.host or map.host
-    taken.most = math.max(taken.most, record.index)
+    taken.most = math.max(taken.most, most and most + before or record.index)
     if record.process then
       record.process = record.process + processes
       taken.processes = math.max(taken.processes, record.process)

@@ -5,7 +5,7 @@
 -- absent in the file, never made up, and `lacks` in its header names it.
 
 local cell_key = require "pmclua.result.cell_key"
-local NOTES = require("pmclua.result.columns").NOTES
+local kept = require "pmclua.result.columns"
 local ending = require "pmclua.result.ending"
 local lists = require "pmclua.base.lists"
 local store = require "pmclua.store"
@@ -64,9 +64,11 @@ end
 
 local function record_of(block, row, tools)
   local record = { outcome = "done", index = block.index[row], order = block.order[row],
-    wall_ns = block.wall[row] or nil, iterations = block.iterations[row],
-    host = block.host and block.host[row] or block.own_host }
-  for _, name in ipairs(NOTES) do record[name] = block[name] and block[name][row] end
+    wall_ns = block.wall[row] or nil, iterations = block.iterations[row] }
+  for _, name in ipairs(kept.COMMON) do
+    record[name] = block[name] and block[name][row] or block.own[name]
+  end
+  for _, name in ipairs(kept.NOTES) do record[name] = block[name] and block[name][row] end
   for _, name in ipairs(block.resources and RESOURCES or {}) do
     record[name] = block.resources[name][row] or nil
   end

@@ -83,7 +83,7 @@ end
 
 -- Median of a column, of the repetitions that have it; of a sum of columns.
 local function median_of(columns)
-  local list, n = {}, #columns[1]
+  local list, n = {}, columns[1].n
   for i = 1, n, math.max(1, math.ceil(n / LOOKED_AT)) do
     local sum = 0
     for _, column in ipairs(columns) do sum = sum and column[i] and sum + tonumber(column[i]) or nil end
@@ -187,7 +187,7 @@ function M.of(result)
   local cells = lists.where(result:list(), function(cell)
     return cell.repetitions > 0 or next(cell.failed)
   end)
-  return warning.check(lists.map(cells, function(cell) return cell_of(result, cell) end))
+  return warning.check(cells, function(cell) return cell_of(result, cell) end)
 end
 
 return M

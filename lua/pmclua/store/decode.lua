@@ -222,7 +222,8 @@ local function lay_out(self, shape, values)
   line.own = {}
   for i = 1, count do line.own[i] = time_entry(values[at + 1 + i], shape.enabled) end
   line.enabled, at = columns_from(values, at + 1 + count, shape.enabled, line.n)
-  line.running = columns_from(values, at, shape.running, line.n)
+  line.running, line.last = columns_from(values, at, shape.running, line.n)
+  line.first = #shape.head + 1
   return line
 end
 
@@ -253,8 +254,25 @@ function Decoder:read(form, values)
   local shape = shape_of(self, form)
   if shape.kind == "repetition" then return 1, read_single(self, shape, values), nil end
   local line = lay_out(self, shape, values)
-  line.shape = shape
+  line.shape, line.form = shape, form
   return line.n, nil, line
+end
+
+--- What a packed line's records have in common, where all of them can be read from its columns.
+---@param packed table of `read`
+---@param values (number|ffi.cdata*|nil)[]
+---@return table? first its first record; nil: some record is not as it should be
+---@return integer most the highest of their indices
+function Decoder:common(packed, values)
+  local starts, most = packed.starts, 0
+  local index, order, iterations = starts.index, starts.order or starts.index, starts.iterations
+  for k = 1, packed.n do
+    local at, count = values[index + k], iterations and values[iterations + k] or 1
+    if type(at) ~= "number" or type(values[order + k]) ~= "number" then return nil, 0 end
+    if type(count) ~= "number" or count <= 0 then return nil, 0 end
+    most = math.max(most, at)
+  end
+  return packed.n > 0 and self:unpack(packed, values, 1) or nil, most
 end
 
 --- A record of a packed line, while `values` stays as it is.

@@ -236,6 +236,21 @@ function Encoder:write_packed(records, buffer)
   core.line_write(buffer, form, values, at)
 end
 
+--- Adds a packed line of another file as one of this plan, newline included: the numbers of its records but their index
+--- are as they were.
+---@param first table its first record, renumbered
+---@param packed table as store/decode.lua has it
+---@param values (number|ffi.cdata*|nil)[]
+---@param buffer userdata a string.buffer
+function Encoder:copy_packed(first, packed, values, buffer)
+  local before, index = packed.first - 1, packed.starts.index
+  local plus = first.index - values[index + 1]
+  for i = 1, packed.last - before do self.values[i] = values[before + i] end
+  for k = index - before + 1, index - before + packed.n do self.values[k] = self.values[k] + plus end
+  local form = head(self, "repetitions", first) .. packed.form:match ',"exit":.*$' .. "\n"
+  core.line_write(buffer, form, self.values, packed.last - before)
+end
+
 --- Whether `record` may be packed with others of its cell and pass.
 ---@param record table
 ---@return boolean

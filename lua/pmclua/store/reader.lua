@@ -121,6 +121,7 @@ end
 local function finish_reading(reader)
   local stored, rest = reader.stored, reader.text:rest()
   reader.source:close()
+  reader.text, reader.values = nil, nil
   if reader.source.problem then table.insert(stored.problems, reader.source.problem) end
   if rest > 0 then
     table.insert(stored.problems, ("its last line is cut off after %d bytes and is left out"):format(rest))
@@ -130,13 +131,20 @@ local function finish_reading(reader)
   end
 end
 
+-- Whether a packed line was taken as a whole.
+local function takes_packed(reader)
+  if reader.count == 0 or not (reader.packed and reader.take_packed) then return false end
+  local first, most = reader.decoder:common(reader.packed, reader.values)
+  return first ~= nil and reader.take_packed(first, most, reader.packed, reader.values)
+end
+
 -- One loop for all lines, which LuaJIT compiles; `is_ours` tells whose error ends it.
 local function read_lines(reader, take)
   while true do
     reader.is_ours = true
     if not next_line(reader) then break end
     read_line(reader)
-    for k = 1, reader.count do
+    for k = 1, takes_packed(reader) and 0 or reader.count do
       reader.is_ours = true
       local record = reader.single or reader.decoder:unpack(reader.packed, reader.values, k)
       reader.is_ours = false
@@ -146,9 +154,18 @@ local function read_lines(reader, take)
   finish_reading(reader)
 end
 
+-- Gives back the file, and the memory of its text, until its records are asked for.
+local function pause(reader)
+  if not reader.source.is_plain then return end
+  reader.paused_at = reader.text.next
+  reader.source:close()
+  reader.text = core.text()
+end
+
 -- Hands every record to `take`, in the order of the file.
-local function each(reader, take, reuse)
-  reader.decoder = decoding.new(reader.stored.header, reuse)
+local function each(reader, take, reuse, take_packed)
+  reader.decoder, reader.take_packed = decoding.new(reader.stored.header, reuse), take_packed
+  if reader.paused_at then reader.source:reopen(reader.paused_at) end
   local ok, why = pcall(read_lines, reader, take)
   if ok then return end
   reader.source:close()
@@ -159,8 +176,11 @@ end
 ---@class pmclua.store.Stored
 ---@field path string
 ---@field header table
----@field each fun(take: fun(record: table), reuse?: boolean) hands over the records, once; raises an error
----  object at a wrong line. reuse: a record is valid only until `take` returns
+---@field each fun(take: fun(record: table), reuse?: boolean, take_packed?: function) hands over the records, once;
+---  raises an error object at a wrong line. reuse: a record is valid only until `take` returns. take_packed: gets each
+---  packed line, as what decode.lua says: its first record, the highest index, the line, its values. It returns whether
+---  it took all records
+---@field pause fun() closes a file, if it can be read again, until `each`: processes have few descriptors
 ---@field status "complete"|"interrupted"|"unfinished" after the last record
 ---@field problems string[] what is missing, after the last record
 ---@field remarks pmclua.Remarks what was said of its runs, after the last record
@@ -189,7 +209,8 @@ function M.open(path, rest)
   stored.is_plain, stored.is_stream = reader.source.is_plain, reader.source.is_stream
   stored.hosts = { header.host }
   stored.header = header
-  stored.each = function(take, reuse) each(reader, take, reuse) end
+  stored.pause = function() pause(reader) end
+  stored.each = function(take, reuse, take_packed) each(reader, take, reuse, take_packed) end
   return stored
 end
 

@@ -48,8 +48,20 @@ function Source:read(text)
   return piece ~= nil
 end
 
+local function open_plain(path)
+  local file, why = io.open(path, "rb")
+  return file or refuse("open", path, (tostring(why):gsub("^.*: ", "")))
+end
+
 function Source:close()
   if self.inflating then self.inflating:close() else self.file:close() end
+end
+
+--- Opens a plain file again, to be read from so many bytes on.
+---@param bytes integer
+function Source:reopen(bytes)
+  self.file = open_plain(self.path)
+  self.file:seek("set", bytes)
 end
 
 local function inflated(path, fields)
@@ -60,11 +72,6 @@ local function inflated(path, fields)
   end
   return setmetatable({ path = path, inflating = inflating, taken = 0, is_plain = false,
     is_stream = fields.is_stream }, Source)
-end
-
-local function open_plain(path)
-  local file, why = io.open(path, "rb")
-  return file or refuse("open", path, (tostring(why):gsub("^.*: ", "")))
 end
 
 local function is_compressed(file)

@@ -137,6 +137,18 @@ function Writer:add(record)
   if ended then self:tick(ended) end
 end
 
+--- Takes a packed line of another file.
+---@param first table its first record, of this file's plan
+---@param packed table as store/decode.lua has it
+---@param values (number|ffi.cdata*|nil)[]
+function Writer:add_packed(first, packed, values)
+  encoding.check(self.encoder, first)
+  encode_pending(self)
+  self.encoder:copy_packed(first, packed, values, self.buffer)
+  self.records = self.records + packed.n
+  if #self.buffer >= BUFFER_BYTES then write_out(self) end
+end
+
 --- Writes what has waited for 0.2 s. To be called between repetitions and while one is waited for.
 ---@param now_ns number|ffi.cdata* CLOCK_MONOTONIC, ns
 function Writer:tick(now_ns)

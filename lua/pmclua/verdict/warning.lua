@@ -335,10 +335,11 @@ function M.of_cell(cell)
 end
 
 --- The warnings of all cells, one of each kind, the gravest first.
----@param cells pmclua.WarningCell[]
+---@param cells any[]
+---@param read fun(cell: any): pmclua.WarningCell  one after another: all values of all cells would not fit into memory
 ---@return pmclua.Warning[]
-function M.check(cells)
-  local all = lists.joined(lists.map(cells, M.of_cell))
+function M.check(cells, read)
+  local all = lists.joined(lists.map(cells, function(cell) return M.of_cell(read(cell)) end))
   local kinds = lists.by(lists.groups(all, function(warning) return warning.kind end), "key")
   return lists.map(IN_ORDER, function(kind)
     local first = kinds[kind] and kinds[kind][1]

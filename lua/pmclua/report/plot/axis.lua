@@ -1,5 +1,6 @@
 --- axis.lua: the labels and scales of charts: values in a unit that suits them.
 
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -78,6 +79,20 @@ function M.of_cells(cells, name)
   return scale
 end
 
+local MOST_TICS = 60            -- in the order of places; of more those that are apart
+
+-- Those of many tics that stand apart on an axis.
+local function apart(tics, log, low, high)
+  if #tics <= MOST_TICS then return tics end
+  local function place(at) return log and math.log(at) or at end
+  local step, last = (place(high) - place(low)) / MOST_TICS * 3, -math.huge
+  return lists.where(tics, function(tic)
+    local is_far = place(tic[2]) - last >= step
+    if is_far then last = place(tic[2]) end
+    return is_far
+  end)
+end
+
 --- An axis of named places with some margin at its ends.
 ---@param label string
 ---@param tics { [1]: string, [2]: number }[]
@@ -87,8 +102,8 @@ function M.around(label, tics, log)
   local low, high = math.huge, -math.huge
   for _, tic in ipairs(tics) do low, high = math.min(low, tic[2]), math.max(high, tic[2]) end
   local margin = (high - low) * 0.05
-  return { label = label, log = log, tics = tics, low = log and low / 1.2 or low - margin,
-    high = log and high * 1.2 or high + margin }
+  return { label = label, log = log, tics = apart(tics, log, low, high),
+    low = log and low / 1.2 or low - margin, high = log and high * 1.2 or high + margin }
 end
 
 local FAR = 16
