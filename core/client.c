@@ -39,7 +39,7 @@ enum { UNDER_MAX = 64 };
 
 /* ---- starting it ---- */
 
-/* What is our process's own, not the runners', and is as it was when the last of them has ended. */
+/* State of our own process; restored when the last runner has ended. */
 static int runners, has_raised_limit, notices_children;
 static struct sigaction children_found;
 
@@ -223,7 +223,7 @@ int pmclua_runner_wake(struct pmclua_runner *runner)
     return result;
 }
 
-/* What is killed makes others orphans, which become the runner's children: a few rounds take them all. */
+/* Killing leaves orphans, which become the runner's children: a few rounds get them all. */
 void pmclua_runner_end_descendants(const struct pmclua_runner *runner)
 {
     int is_there = signal_runner(runner, 0) == 0;

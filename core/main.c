@@ -32,7 +32,7 @@ static const struct embedded *find_embedded(const char *name)
     return bsearch(name, pmclua_embedded, pmclua_embedded_count, sizeof *pmclua_embedded, by_name);
 }
 
-/* What is left to be met of some bytes; NULL: others came. */
+/* The bytes that are still to be compared; NULL: they differ. */
 struct comparison { const char *rest; size_t bytes; };
 
 static int compare(lua_State *L, const void *bytes, size_t count, void *data)

@@ -38,7 +38,7 @@ static int load_symbols(void *library)
     return 0;
 }
 
-/* That of a list's end must not be taken for one of memory, nor the other way round. */
+/* Do not confuse the code of a list's end with that of no memory. */
 static int found(int code) { return code == PFM_SUCCESS ? 0 : code == PFM_ERR_NOMEM ? -ENOMEM : -ENOENT; }
 
 static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
@@ -95,7 +95,7 @@ int pmclua_pfm_encode(const char *name, struct pmclua_attr *attr, char *full, si
     if (result < 0)
         return result;
 
-    /* As large as the larger of both views, so that neither side writes or reads past it. */
+    /* The larger of both views, so that neither side writes or reads past it. */
     union { struct perf_event_attr pfm; struct pmclua_attr words; } encoded;
     memset(&encoded, 0, sizeof encoded);
     char *text = NULL;

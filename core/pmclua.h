@@ -69,7 +69,7 @@ int pmclua_close(int32_t fd);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* What went wrong, as facts: lua/pmclua/explain.lua makes sentences of it. */
+/* A failure as facts; lua/pmclua/explain/ turns it into sentences. */
 struct pmclua_failure {
     int32_t errnum;            /* positive errno */
     int32_t group;             /* index of the group, where there are several */
@@ -225,7 +225,7 @@ int pmclua_program_wait(int fd, uint64_t limit_ns);
 /* Waits for its end, and kills it and what it has started after that time: 0; -ETIMEDOUT; -ECHILD: this process is told
  * of no child's end. *status as of waitpid(2). */
 int pmclua_program_end(int32_t pid, uint64_t limit_ns, int32_t *status);
-/* What can be read now: bytes; 0: nothing; -errno. */
+/* Bytes that can be read now; 0: none; -errno. */
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Writes all of it at the descriptor's place: 0; -errno. */
 int pmclua_write(int fd, const char *bytes, uint64_t count);
@@ -247,7 +247,7 @@ int pmclua_identity(const char *path, struct pmclua_identity *identity);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);
 enum { PMCLUA_SIGNATURE_BYTES = 96 };
-/* What changes when the file that `path` leads to is another or is written, as text without spaces: 0; -errno. */
+/* Change signature (dev.ino.size.mtime.ctime) of the file that `path` leads to, as text without spaces: 0; -errno. */
 int pmclua_signature(const char *path, char signature[PMCLUA_SIGNATURE_BYTES], uint32_t *mode, uint64_t *mtime_ns);
 enum { PMCLUA_PATH_BYTES = 4096 };    /* PATH_MAX */
 /* Writes `path` without links, "." and ".." into real[PMCLUA_PATH_BYTES]: 0; -errno. */

@@ -161,7 +161,7 @@ enum pmclua_exit_kind {
 };
 struct pmclua_exit { uint64_t offset; uint64_t kind; };      /* offset: in the file */
 
-/* What else the code of a function shows. */
+/* Further facts about a function's code. */
 struct pmclua_body {
     uint64_t unknown_at;           /* address of an instruction that was not understood; 0: none */
     uint64_t probe_at;             /* offset in the file where a probe tells its calls and costs least: the first

@@ -199,7 +199,7 @@ static struct account *waited_in(struct call_chains *chains, uint64_t number, ui
     return &chains->waited[i].account;
 }
 
-/* What it waited for in no call, as in a page fault, is no call's. */
+/* Waits outside of calls, as in a page fault, belong to no call. */
 void call_chains_enter(struct call_chains *chains, int32_t tid)
 {
     if (tid == chains->thread->tid)

@@ -29,7 +29,7 @@ struct row {
     uint64_t *sums;                /* 2 * call_u64s: outermost with callees, itself alone */
 };
 
-/* What is known of one region. */
+/* A region. */
 struct region {
     struct pmclua_region facts;
     uint64_t flags;
@@ -100,14 +100,14 @@ struct pair {
     uint64_t counts[];             /* `counted`, of the thread when it began */
 };
 
-/* What a thread has of one region. */
+/* A thread's totals of one region. */
 struct thread_region {
     struct frame *open;            /* its topmost open call */
     struct pair *pair;             /* NULL: never begun */
     int32_t row;                   /* index of its row; -1: none yet */
 };
 
-/* What a thread had last on one CPU. */
+/* A thread's last reading on one CPU. */
 struct last { int is_stale; uint64_t values[]; };
 
 struct thread {
@@ -183,7 +183,7 @@ static inline void u64s_add(const struct pmclua_calls *calls, uint64_t *to, cons
 /* What a call took, with callees and alone, into the scratch u64s. */
 void call_measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
                   const uint64_t *before, const uint64_t *callees);
-/* What of a call in the scratch u64s is the cost of its own two probes. */
+/* The part of a call in the scratch u64s that its own two probes cost. */
 void call_measure_probes(struct pmclua_calls *calls, uint32_t region);
 /* Adds the call in the scratch u64s. */
 int  call_add(struct pmclua_calls *calls, struct thread *thread, uint32_t region, uint64_t start_ns,

@@ -14,7 +14,7 @@
 
 /* ---- buckets ---- */
 
-/* As HdrHistogram has them: equal steps within an octave, so that the error is a constant share. */
+/* HdrHistogram's buckets: equal steps within an octave, so that the relative error is bounded. */
 static uint32_t bucket_of(uint64_t value)
 {
     if (value < 128)

@@ -15,7 +15,7 @@ enum { DEPTH_MAX = 1 << 20 };      /* open calls of a thread: deeper ones are cu
 
 /* ---- open calls ---- */
 
-/* What a call and its callees took (`took`) is a callee's share of the one below. */
+/* Charges a call with its callees (`took`) to its caller, as a callee. */
 static void share(const struct pmclua_calls *calls, const struct frame *frame, const uint64_t *took)
 {
     if (frame->below)

@@ -211,7 +211,7 @@ int thread_take(struct pmclua_calls *calls, struct thread *thread, const struct 
     for (uint32_t i = FIRST_EVENT; i < calls->values; i++)
         thread->counts[i] += sample->values[i] - last->values[i];
     memcpy(last->values, sample->values, calls->values * sizeof *last->values);
-    /* What a lost record would have said arrives with this one: too late for calls that are open. */
+    /* A loss is only known now, too late for calls that are open. */
     if (last->is_stale)
         thread->cuts++;
     last->is_stale = 0;

@@ -234,7 +234,7 @@ static void note_mapping(const struct pmclua_drops *drops, const struct mapping 
         drops->file[i].is_mapped |= is_same(&drops->file[i], mapping);
 }
 
-/* As ps shows them: 15 letters at most. */
+/* Names as ps shows them: 15 letters at most. */
 static const char *const launchers[] = {
     "aprun", "at", "blaunch", "bsub", "crictl", "ctr", "dbclient", "docker", "flux-run.py", "flux-submit.py", "incus",
     "jsrun", "kubectl", "lsrun", "lxc", "machinectl", "nerdctl", "oc", "podman-remote", "prun", "qrsh", "qsub", "rsh",
@@ -260,7 +260,7 @@ static void note_launcher(struct pmclua_drop *launcher, const struct executed *e
     }
 }
 
-/* What a process does after an exec: it is open no more, and was a drop if it ended. */
+/* An exec is decided by what its process does next; if it ended, it was a drop. */
 static void go_on(struct pmclua_drops *drops, uint32_t pid, int ends)
 {
     for (size_t i = 0; i < drops->opened; i++) {
@@ -320,14 +320,14 @@ static int time_of(const struct perf_event_header *record, uint64_t *time_ns)
     return record_time(record, 0, time_ns);
 }
 
-/* What was lost is told by the next record that finds room: a ring this full may have lost the last ones. */
+/* Losses are reported by the next record that fits: a ring this full may have lost its last ones. */
 static int may_have_lost(const struct ring *ring)
 {
     uint64_t largest = ring->bytes / 2 < RECORD_MAX ? ring->bytes / 2 : RECORD_MAX;
     return ring->page && ring->most > ring->bytes - largest;
 }
 
-/* Has the descriptor be ready only when another ring gets half full. */
+/* Drains the epoll set, so that it fires on the next ring that gets half full. */
 static void hear_all(const struct pmclua_drops *drops)
 {
     struct epoll_event events[16];

@@ -8,7 +8,7 @@
 
 #include "samples.h"
 
-/* What is left of a record. */
+/* The rest of a record. */
 struct rest { const uint8_t *place, *end; };
 
 static int take(struct rest *rest, void *out, size_t bytes)

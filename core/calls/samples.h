@@ -6,7 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-/* What every record of ours has: a sample at its beginning, other records at their end (sample_id_all). */
+/* The fields of every record: at the beginning of a sample, at the end of others (sample_id_all). */
 enum { SAMPLE_BASE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
 
 /* The layouts of other records, after the header; sample_id_all follows. */

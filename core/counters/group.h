@@ -5,7 +5,7 @@
 
 #include "pmclua.h"
 
-/* What read(2) gives for PERF_FORMAT_GROUP | both times | ID. */
+/* The layout of read(2) for PERF_FORMAT_GROUP | both times | ID. */
 struct group_read {
     uint64_t nr, enabled, running;
     struct { uint64_t value, id; } member[];
@@ -41,5 +41,5 @@ int  witness_switch(const struct pmclua_group *group, enum pmclua_ioc request);
 /* For how long the group must have been enabled if it is not lost; 0: not known. */
 uint64_t witness_ns(const struct pmclua_group *group);
 
-/* As pmclua_group_read, without a system call. 1: only read(2) knows; `out` then holds nothing. */
+/* Like pmclua_group_read, but without a system call. 1: only read(2) can tell; `out` is then undefined. */
 int  userread(const struct pmclua_group *group, uint64_t *out);

@@ -51,7 +51,7 @@ static uint64_t combined(const struct moment *moment, const struct step *step, u
     }
 }
 
-/* What a step read, where the sample has it; 0: it does not. */
+/* The word that a step read, if the sample has it; 0: it does not. */
 static int from_stack(const struct moment *moment, const struct step *step, uint64_t address, uint64_t *value)
 {
     uint64_t offset = address - moment->stack_pointer, bytes = step->place.bytes;

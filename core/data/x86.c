@@ -251,7 +251,7 @@ static void take_value(const cs_insn *instruction, struct step *step)
     }
 }
 
-/* What moves the stack pointer by a constant; the register of a pop is read from memory. */
+/* Instructions that move the stack pointer by a constant; a pop loads its register. */
 static void take_stack(const cs_insn *instruction, struct step *step)
 {
     int is_push = instruction->id == X86_INS_PUSH;

@@ -155,7 +155,7 @@ int debug_unit_open(const struct pmclua_symbols *symbols, const char *name, cons
 
 /* ---- what several files share ---- */
 
-/* As libdw marks one that it has looked for in vain, so that it does not look. */
+/* libdw's mark of a file that it did not find: it does not look again. */
 static Dwarf *const none = (Dwarf *)-1;
 
 int debug_shared(struct pmclua_symbols *symbols, Dwarf *dwarf, const char **missing)

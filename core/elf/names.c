@@ -93,7 +93,7 @@ size_t name_home(const char *symbol)
 
 /* ---- from a C++ spelling to the name alone ---- */
 
-/* What may stand after the parameters. */
+/* The length without the qualifiers after the parameters. */
 static size_t without_qualifiers(const char *text, size_t length)
 {
     static const char *const qualifiers[] = { " const", " volatile", " &", " &&" };
@@ -208,7 +208,7 @@ static void to_path(char *text)
 
 /* ---- the whole ---- */
 
-/* What a text is spelt in. */
+/* The mangling scheme of a name. */
 enum language { PLAIN_TEXT, RUST, RUST_LEGACY, CPP, CPP_SPECIAL, D };
 
 /* The spelling of a mangled symbol, which is freed by the caller; NULL: it is not mangled, or nothing here can undo

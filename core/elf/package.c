@@ -219,7 +219,7 @@ static int add_strings(struct image *image, const struct package *package, struc
     return result;
 }
 
-/* What the unit refers to in the program itself: from its own part on. */
+/* Adds the program's section that a unit refers to, from the unit's own part on. */
 static int add_of_program(struct image *image, Dwarf_Die *skeleton, unsigned attribute, const char *name,
                           const char *dwo_name, size_t before)
 {

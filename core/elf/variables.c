@@ -22,7 +22,7 @@ void variables_free(struct variables *variables)
     free(variables);
 }
 
-/* Of several names of one variable the one that is best known comes last. */
+/* Orders the names of one variable; the best known comes last. */
 static int by_address(const void *a, const void *b)
 {
     const struct variable *one = a, *other = b;
@@ -87,7 +87,7 @@ static int find(struct pmclua_symbols *symbols, uint64_t address, int is_of_thre
     return -ENOENT;
 }
 
-/* What the file has at an offset, else what follows in memory, where nothing of the file is. */
+/* The address of what the file has at an offset, or of the zeroes that follow it in memory. */
 static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
 {
     for (int is_zeroed = 0; is_zeroed < 2; is_zeroed++) {

@@ -18,7 +18,7 @@ static inline struct timespec timespec_of(uint64_t ns)
     return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* What a clock shows; 0: there is none. */
+/* The time of a clock; 0: there is none. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now = { 0, 0 };

@@ -16,7 +16,7 @@ struct proc_map { uint64_t from, to, offset, device, inode; const char *path; in
 int proc_map(char *line, struct proc_map *map);
 /* When a process began, by CLOCK_MONOTONIC, to some 10 ms; 0: not known. */
 uint64_t proc_start_ns(int pid);
-/* What ps calls a thread: its length; 0, and "": it is no more. */
+/* A thread's name as ps shows it: its length; 0 and "": it has ended. */
 size_t proc_name(int pid, int tid, char name[16]);
 /* How many threads a process has at this moment; 0: it has ended. `pid` 0: ours. Where `tids` is not NULL it gets a
  * list of them, freed by the caller; what there is no memory for is left out. */

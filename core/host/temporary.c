@@ -85,7 +85,7 @@ void temporary_remove_all(void)
     errno = errnum;
 }
 
-/* What cannot be removed now is tried once more when this process ends. */
+/* Removal that fails now is retried when this process ends. */
 void pmclua_remove_folder(const char *path)
 {
     int is_gone = remove_at(AT_FDCWD, path, 0);

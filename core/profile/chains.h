@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* So many frames are kept in all chains together. */
+/* Frame limit over all chains. */
 enum { CHAIN_FRAMES_MAX = 1 << 17 };
 
 /* A place in code that was called from `parent`: the number of a frame, from 1; 0: nobody known called it. `count`

@@ -123,7 +123,7 @@ int sampler_take_running(struct pmclua_sampler *sampler)
     return result;
 }
 
-/* What a thread of ours returns to, a thread of a program with the same C library returns to as well. */
+/* The return address of our threads' start is that of any program with the same C library. */
 int sampler_find_thread_start(struct pmclua_sampler *sampler)
 {
     char *line = NULL;

@@ -65,7 +65,7 @@ int sampler_inherits(const struct pmclua_sampling *asked);
 int sampler_find_cpus(struct pmclua_sampler *sampler);
 /* Opens what is asked on all CPUs, stopped; -errno, and `failure` filled. */
 int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure);
-/* What a task that lived so long has counted since its last sample, at most. */
+/* Upper bound of what a task of this age has counted since its last sample. */
 uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
 /* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
@@ -75,7 +75,7 @@ int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_h
 int sampler_map(struct pmclua_sampler *sampler, uint32_t pid, struct hit_file *file, uint64_t offset);
 /* Whether samples are kept by themselves. */
 int sampler_keeps_records(const struct pmclua_sampler *sampler);
-/* Has samples of the event be taken with what their records need. */
+/* Sets what an event's samples must record. */
 void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua_sampler *sampler);
 /* Keeps a sample by itself, which was taken at a place of a file. -ENOMEM. */
 int sampler_take_record(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,

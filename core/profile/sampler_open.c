@@ -112,7 +112,7 @@ static int share_ring(struct pmclua_sampler *sampler, int fd, uint32_t ring, int
     return 0;
 }
 
-/* Has the event of a tracepoint count only where its filter holds. */
+/* Sets the filter of a tracepoint's event. */
 static int set_filter(const struct pmclua_sampler *sampler, int fd)
 {
     const char *filter = sampler->asked.filter;
@@ -146,7 +146,7 @@ static size_t ring_bytes_of(const struct pmclua_sampler *sampler)
     return ring_bytes_each(pmclua_uid() == 0 ? RING_MAX : RING_USER, RING_LEAST, RINGS_BYTES, sampler->rings);
 }
 
-/* What tells of mappings first, on all CPUs: without it samples are worth nothing. */
+/* The events that record mappings come first, on all CPUs: without them samples cannot be attributed. */
 static int open_task(struct pmclua_sampler *sampler, int pid, struct pmclua_failure *failure)
 {
     for (int is_sampling = 0; is_sampling < 2; is_sampling++) {

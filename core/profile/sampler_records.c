@@ -13,7 +13,7 @@
 #include "host/lists.h"
 #include "sampler.h"
 
-/* So many are kept: 60 MB. */
+/* The most that are kept: 60 MB. */
 enum { RECORDS_MAX = 1 << 17, FIRST_ROOM = 1024, STACK_BYTES = STACK_WORDS * 8 };
 
 int sampler_keeps_records(const struct pmclua_sampler *sampler) { return (sampler->asked.options & PMCLUA_DATA) != 0; }

@@ -238,7 +238,7 @@ int main(int argc, char **argv)
      * its descriptors are closed. */
     if (channel_is_closed())
         return PMCLUA_CUT_OFF;
-    /* What a killed command leaves behind becomes our child, so that it can be ended too. */
+    /* Descendants of a killed command become our children, so that we can end them too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_catch();
     launch_raise_descriptor_limit(argc == 3 ? strtoull(argv[2], NULL, 10) : 0);

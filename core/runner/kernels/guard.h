@@ -7,7 +7,7 @@
 
 #include "runner/session/set_counters.h"
 
-/* What is known of one thread's task-clock (thread_starts.c). */
+/* A thread's task-clock (thread_starts.c). */
 struct guard {
     int is_on, broken;                 /* broken: -errno when it was switched on */
     uint64_t enabled_ns, cpu_ns;       /* when it was switched on */

@@ -196,7 +196,7 @@ static int send_last(const struct kernel *kernel, int fd, struct answer *answer)
     return answer_send(fd, answer);
 }
 
-/* What a set counts while a kernel runs; one that is sampled counts nothing, and a sampler does. */
+/* The set to count while a kernel runs; a sampled one is left to its sampler. */
 static const struct event_set *counted(const struct event_set *set)
 {
     return set && set->period ? NULL : set;

@@ -29,7 +29,7 @@ void simulated_bracket(void (*fn)(void *, uint64_t), void *state, uint64_t itera
 #define NAMED(NAME, KIND) ".globl " NAME "\n\t.hidden " NAME "\n\t.type " NAME ", " KIND "function\n" NAME ":\n\t"
 #define END(NAME) ".size " NAME ", . - " NAME "\n\t"
 
-/* What is counted, and the empty kernel with it, is in one line of the cache: so it counts no miss of its own. */
+/* The counted code and the empty kernel share one cache line, so the bracket adds no miss of its own. */
 #if defined __x86_64__
 __asm__(
     ".text\n\t.p2align 6\n\t" NAMED("simulated_bracket", "@") ".cfi_startproc\n\t"

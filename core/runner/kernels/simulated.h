@@ -9,7 +9,7 @@
 /* Whether callgrind can count a run by this team: 0; -ENOSYS: no Valgrind runs us, or its requests are not known for
  * this CPU; -EBUSY: the kernel starts threads beside those of the team. */
 int  simulated_can(const struct team *team, const struct run *run);
-/* What counts nothing by itself: one instruction, a return. */
+/* An empty kernel: one instruction, a return. */
 void simulated_nothing(void *state, uint64_t iterations);
 /* Calls a kernel with the counting of this thread on, or where run->inherit is set that of the process. 0; -ECHILD:
  * it has started a process, which callgrind does not count here. */

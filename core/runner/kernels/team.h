@@ -22,7 +22,7 @@ struct team_thread {
     struct guard guard;                    /* of its counters */
 };
 
-/* What a team does together, one step at a time: step(thread, argument) on each thread. */
+/* Runs step(thread, argument) on each thread of a team. */
 typedef void (*team_step)(struct team_thread *thread, void *argument);
 
 struct team {

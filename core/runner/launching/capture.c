@@ -49,7 +49,7 @@ static void keep(struct capture *capture, const char *bytes, size_t count)
     capture->used += (uint32_t)count;
 }
 
-/* What is in the pipe now: 0, or -1 at its end. Bounded: whoever outlives the command may write for ever. */
+/* Reads what the pipe holds: 0, or -1 at its end. Bounded: what outlives the command may write for ever. */
 static int drain(struct capture *capture)
 {
     static char chunk[CHUNK_BYTES];

@@ -34,7 +34,7 @@ struct repetition {
     struct held held;
 };
 
-/* What got SIGTERM at its limit may have ended by itself all the same. */
+/* A command that got SIGTERM at its limit may still have ended by itself. */
 static void take_status(struct pmclua_result *result, int status, int has_grace)
 {
     result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -60,7 +60,7 @@ static int wait_for(int pid, const struct run *run, int *status, struct rusage *
     return TEMP_FAILURE_RETRY(wait4(pid, status, 0, usage)) < 0 ? -errno : 0;
 }
 
-/* What the gate costs the child is ours: a call that reads a byte. */
+/* The gate's cost to the child, a call that reads a byte, is not the command's. */
 static void add_account(struct pmclua_result *result, struct account *before, const struct account *after)
 {
     before->io.read_chars++;

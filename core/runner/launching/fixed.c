@@ -322,7 +322,7 @@ static void take(struct questions *questions, const struct seccomp_notif *questi
 
 /* ---- running it ---- */
 
-/* As the program ended, and without a core file of ours. */
+/* Ends as the program did, without a core file of ours. */
 static int end_as(int status)
 {
     if (WIFEXITED(status))

@@ -8,5 +8,5 @@
  * "/dev/random", "time", "gettimeofday", "clock_gettime"; "! NAME" where that could not be fixed; "!" where nothing
  * could, and nothing was executed. */
 int run_fixed(const char *list, char *const *argv, char *const *envp);
-/* What this process draws from now on begins anew, where it is run so. */
+/* Restarts this process's random numbers, where it is run with fixed ones. */
 void fixed_restart(void);

@@ -9,7 +9,7 @@
 
 #include "pmclua.h"
 
-/* What the child becomes; everything is the caller's and must live until the child was reaped. */
+/* What the child becomes. The caller owns everything and keeps it until the child is reaped. */
 struct launch {
     const char *path;                /* file to execute */
     char *const *argv, *const *envp;

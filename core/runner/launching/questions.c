@@ -117,7 +117,7 @@ static int signal_program(int ended, int number)
     return (int)syscall(SYS_pidfd_send_signal, ended, number, NULL, 0);
 }
 
-/* What cannot be killed by us ends when we do. */
+/* A process that we may not kill ends when we do. */
 static void end_program(struct questions *questions, int pid, int ended)
 {
     if (signal_program(ended, SIGKILL) == 0)

@@ -16,7 +16,7 @@ int  capture_open(struct capture *capture, uint64_t limit);
 void capture_follow(struct capture captures[2], int pid, struct pmclua_drops *drops);
 void capture_close(struct capture *capture);
 
-/* What a command's definition says. */
+/* Where the standard descriptors of a command lead, by its definition. */
 struct stream_choice {
     char *input;                   /* path; NULL: /dev/null */
     uint64_t inherit_input;

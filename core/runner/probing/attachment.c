@@ -100,7 +100,7 @@ static void watch_programs(struct attached *attached)
     free(tids);
 }
 
-/* What they executed that Linux does not let be followed. Records that nobody reads are lost. */
+/* The programs they executed that Linux does not let us follow. Unread records are lost. */
 static void look_at_programs(struct attached *attached)
 {
     struct pmclua_result *result = attached->result;

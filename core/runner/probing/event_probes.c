@@ -15,7 +15,7 @@
 #include "runner/session/event_set.h"
 #include "probe_attrs.h"
 
-/* What an attr of a PMU of probes says. */
+/* The fields of an attr of a probe PMU. */
 struct place {
     int of_kernel, is_return;
     const char *text;            /* a file, or a function of Linux; NULL: an address of Linux */

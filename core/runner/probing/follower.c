@@ -229,7 +229,7 @@ int follower_stop(struct follower *follower)
 
 /* ---- from beginning to end ---- */
 
-/* As many calls one by one as an answer has room for beside the rest. */
+/* How many single calls fit into an answer beside the rest. */
 static uint32_t most_kept(uint64_t asked, uint32_t events)
 {
     uint64_t values = 2 * (3 + (uint64_t)events);  /* duration, enabled, running; what of them is probing */

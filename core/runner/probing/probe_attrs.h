@@ -6,7 +6,7 @@
 #include "calls/samples.h"
 #include "region_set.h"
 
-/* What all members of a group must share. */
+/* Sets the fields that all members of a group share. */
 void attr_set_common(struct pmclua_attr *attr, int inherit);
 /* Makes the first event of a group its leader, which switches the others and reports threads. */
 void attr_set_leader(struct pmclua_attr *attr, int inherit, uint32_t options, uint64_t ring_bytes);

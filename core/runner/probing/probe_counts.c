@@ -68,7 +68,7 @@ static int read_clock(const struct probes *probes, int source, uint64_t *enabled
 
 /* ---- groups ---- */
 
-/* What read(2) gives for the format of attr_set_common: members, enabled, running, then value and id of each. */
+/* The layout of read(2) for attr_set_common's format: members, enabled, running, then value and id of each. */
 static int read_group(const struct probe_group *group, uint64_t *words, size_t size)
 {
     long got = pmclua_read(group->member[0].fd, words, size * sizeof *words);

@@ -73,7 +73,7 @@ void probes_close(struct probes *probes);
 
 /* ---- probe_group.c: the events of one thread on one CPU ---- */
 
-/* What goes wrong while a group is opened. */
+/* Why a group could not be opened. */
 struct refusal { struct pmclua_failure *failure; enum pmclua_stage *stage; };
 
 int refuse_probes(const struct refusal *refusal, enum pmclua_stage stage, int result);

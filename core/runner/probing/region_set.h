@@ -36,7 +36,7 @@ int  region_set_take(struct region_set **set, const struct message_field *field)
 void region_set_free(struct region_set *set);
 /* Opens the files of its points, once. */
 int  region_set_open_files(struct region_set *set);
-/* Has it noted which of the files the process `pid` maps, or with 0 any that is watched. */
+/* Notes which of the files the process `pid` maps; 0: any process that is watched. */
 void region_set_note(struct region_set *set, struct pmclua_drops *drops, int pid);
 /* Puts what was noted into the regions of a block (pmclua_calls_finish). */
 void region_set_put(const struct region_set *set, uint64_t *block);

@@ -23,7 +23,7 @@ int answer_reserve_readings(struct answer *answer, uint32_t count);
 void answer_refuse(struct answer *answer, int errnum, enum pmclua_stage stage, const char *subject);
 /* It was not counted, and no event in particular was at fault. */
 void answer_not_counted(struct answer *answer, int errnum);
-/* What was used between two readings; of peak memory the difference is not known. */
+/* Resources used between two readings; peak memory has no difference. */
 void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after);
 int answer_send(int fd, struct answer *answer);
 void answer_free(struct answer *answer);

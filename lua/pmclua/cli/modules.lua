@@ -116,7 +116,7 @@ local function explain_absence(name)
   end
 end
 
---- Has `require` find modules as this file says. Once, before anything but pmclua's own modules is required.
+--- Installs this file's search of modules in `require`. Once, before any module but pmclua's own is required.
 ---@return nil
 function M.install()
   local system = { path = from_root(package.path), cpath = from_root(package.cpath) }

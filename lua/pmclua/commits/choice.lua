@@ -108,7 +108,7 @@ end
 function M.forecast(posterior, costs, commits)
   local runs = M.runs(costs, posterior)
   local draws = 30 + (165 + 11 * log(commits)) * M.variance(posterior, runs) / max(1e-9, posterior.step ^ 2)
-  -- Of two neighbours nothing is to be searched, only to be confirmed.
+  -- Between two neighbours there is nothing to search, only to confirm.
   if commits == 2 then draws = 2 * M.confirming(posterior, runs) end
   local builds = math.ceil(log(commits) / log(2)) + 2
   return { draws = draws, runs = draws * runs * costs.pair,

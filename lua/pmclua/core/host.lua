@@ -97,7 +97,7 @@ local function release()
   if holders == 0 and not asked then M.catch_interrupts(nil, true) end
 end
 
---- Has interrupts caught, as "script" does, until what this returns is called, or is collected.
+--- Catches interrupts as "script" does, until the returned function is called or collected.
 ---@return fun() release a second time it does nothing
 function M.hold_interrupts()
   local handle = ffi.gc(ffi.new "char[1]", release)

@@ -130,7 +130,7 @@ local function close_descriptor(handle) C.pmclua_close(handle[0]) end
 --- A handle of a descriptor, whose number is handle[0]; it is closed at the latest when nobody refers to the handle.
 function core.private_descriptor(fd) return ffi.gc(ffi.new("int32_t[1]", fd), close_descriptor) end
 
---- Has C close `owner.handle`, by default a descriptor; a second time does nothing.
+--- Closes `owner.handle` in C, by default a descriptor; a second call does nothing.
 function core.private_close(owner, close)
   if owner.handle then (close or close_descriptor)(ffi.gc(owner.handle, nil)) end
   owner.handle = nil

@@ -130,7 +130,7 @@ end
 ---@return string
 function Text:line() return ffi.string(self.buffer:ref(), self.bytes) end
 
---- As line_scan, of the current line.
+--- line_scan of the current line.
 ---@param values table
 function Text:scan(values) return scan(self.buffer:ref(), self.bytes, values) end
 

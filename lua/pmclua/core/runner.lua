@@ -123,7 +123,7 @@ function Runner:pid() return C.pmclua_runner_pid(runner_handle(self)) end
 --- Stops it and what it has started until it is sent something, or is to end.
 function Runner:pause() C.pmclua_runner_pause(runner_handle(self)) end
 
---- Has it go on. True, or nil and the errno's name where it cannot be told to.
+--- Resumes it. True, or nil and the errno's name where it cannot be told to.
 function Runner:wake() return core.private_done(C.pmclua_runner_wake(runner_handle(self))) end
 
 --- Kills what it has started.

@@ -16,7 +16,7 @@ function M.buffer(words) return ffi.new("uint64_t[?]", words) end
 --- Sets the first `count` words to 0.
 function M.clear(buffer, count) ffi.fill(buffer, count * 8) end
 
---- Has the `count` words of a group from word `at` on be those of one that is not known.
+--- Marks the `count` words of a group from word `at` on as lost.
 function M.lose(buffer, at, count)
   ffi.fill(buffer + at, count * 8)
   buffer[at] = 1

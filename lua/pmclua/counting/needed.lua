@@ -149,7 +149,7 @@ local function add_for_own(declaration, have, item, wrong)
   end
 end
 
---- Has formulae name the sum of several events where they have one word.
+--- Replaces a word that stands for several events by their sum, in formulae.
 ---@param declaration pmclua.Declaration changed
 ---@param parts table<string, string[]> fields of events by the word
 function M.bind(declaration, parts)

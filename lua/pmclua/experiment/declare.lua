@@ -69,7 +69,7 @@ local function check_cell(declaration, what, wrong)
     if not levels then
       wrong("%s: there is no factor '%s'%s", what, tostring(key),
         meant(tostring(key), lists.column(declaration.factors, "name")))
-    -- That there are no workloads is said already.
+    -- The missing workloads are already reported.
     elseif #levels > 0 and not lists.contains(levels, value) then
       local shown = lists.map(levels, tostring)
       wrong("%s: no %s is '%s'%s; there are %s", what, key, tostring(value), meant(tostring(value), shown),

@@ -246,7 +246,7 @@ end
 
 local SIGINT = 2
 
--- So long after an interrupt it is said what is waited for: a command that goes on.
+-- Delay between an interrupt and the notice that a command still runs.
 local SAID_AFTER_NS = 5e8
 local WAITING = "interrupted: waiting for the current run to end; interrupt again to end it now"
 

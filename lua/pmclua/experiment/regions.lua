@@ -136,7 +136,7 @@ local function duty_of(value)
   return math.max(1, math.floor(share * MILLION))
 end
 
--- Has the run of a process end at the first interrupt: nothing else would.
+-- Ends the run of a process at the first interrupt: nothing else would.
 local function run_until_interrupt(self)
   local session, asked = self.session, false
   return session:looking(function()

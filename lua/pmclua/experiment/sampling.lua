@@ -161,7 +161,7 @@ function Sampling:run(step, job)
   return with_drop(run_once(set_of(self, pass, period.draw(mean, self.periods))))
 end
 
--- So long is counted to find out how often the event comes where nothing is known yet.
+-- How long to count an event whose rate is not known yet.
 local TRIAL_S = 0.1
 
 -- What a target counts in a second, and the CPU time that it takes.
@@ -182,7 +182,7 @@ function Sampling:around(step, fn)
   self.rates[cell] = self.rates[cell] or {}
   local rate = self.rates[cell][pass.sampled] or event.unit ~= "ns" and rate_of(self.target, event) or 0
   self.rates[cell][pass.sampled] = rate
-  -- As of one second: of a target nobody knows how long it will be sampled.
+  -- Assumes one second: how long a target will be sampled is not known.
   local drawn = period.draw(period.mean(event, rate, 1), self.periods)
   local found, result, about_cpus = target_sampler.around(self.target, event,
     { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains, data = self.data }, fn)

@@ -189,7 +189,7 @@ end
 
 -- ---- limits -----------------------------------------------------------------------------------------------
 
--- So many fit into a group at least, on any OS kernel and with all that can be read of each.
+-- A group of this size opens on any OS kernel, whatever is read of each member.
 local ALWAYS_FIT = 600
 
 function rules.E2BIG(failure, facts)

@@ -227,7 +227,7 @@ function Attribution:place(file, offset)
   return place
 end
 
--- So many functions are shown unless somebody asks for more, and of these, those with less are not worth a server.
+-- How many functions a report shows by default; below this share one is not worth asking a server.
 local SHOWN, LEAST_SHARE = 20, 0.01
 
 local function lacks_lines(line)

@@ -196,7 +196,7 @@ function M.of(found, attribution, rest)
     end
   end
   lose("not_kept", found.records_lost)
-  -- Of events that tell addresses, samples in Linux are among those that are kept.
+  -- Events that record addresses keep samples in Linux, too.
   lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))
   return { lines = finished(self.lines), rest = rest }
 end

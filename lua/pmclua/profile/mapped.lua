@@ -43,7 +43,7 @@ local function own_page()
   return from and memory_of("self", tonumber(from, 16), tonumber(to, 16))
 end
 
--- That of a process of 64 bits is ours, too; another one is read where it is mapped.
+-- A 64-bit process has our vDSO; that of another is read where it is mapped.
 local function open_page(file)
   local is_ours = not is_low(file)
   local bytes = is_ours and own_page() or not is_ours and memory_of(file.task, file.from, file.to)

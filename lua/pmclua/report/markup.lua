@@ -6,12 +6,12 @@ local M = {}
 
 local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
---- As the text of an element or the value of an attribute, in HTML and in XML.
+--- Escapes text for an element or an attribute of HTML and XML.
 ---@param s any
 ---@return string
 function M.xml(s) return (text.safe(tostring(s)):gsub("[&<>\"']", ESCAPES)) end
 
---- As text in a paragraph or table of Markdown.
+--- Escapes text for a paragraph or table of Markdown.
 ---@param s string
 ---@return string
 function M.markdown(s)

@@ -117,7 +117,7 @@ local function load_job(folder, by)
       message = ("%s: no shard has stored anything yet"):format(text.safe(folder)) }, 0)
   end
   local result = load_several(paths, by or job.by == "ranks" and "rank" or "none")
-  -- Of a shard that runs or failed, the folder says more than its file.
+  -- The folder says more of a shard that runs or failed than its file.
   local own = lists.where(result.problems, function(problem) return not problem:find "it has no end line" end)
   result.problems = lists.joined { own, lacks }
   return result

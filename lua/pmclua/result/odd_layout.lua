@@ -26,7 +26,7 @@ local function furthest(groups)
   return groups[index], table.remove(means, index) and means
 end
 
--- Of one layout's runs that which differs least: a single run that something disturbed is no layout.
+-- The run of a layout that differs least: a single disturbed run is no layout.
 local function nearest(group, middle)
   local found = group[1]
   for _, value in ipairs(group) do

@@ -86,7 +86,7 @@ end
 -- The counts of the empty kernel itself: a return, which on x86 reads the stack.
 local OWN = { x64 = { Ir = 1, Dr = 1 }, arm64 = { Ir = 1 } }
 
--- So often that caches and predictors have settled.
+-- Enough repetitions for caches and predictors to settle.
 local EMPTY_RUNS = 4
 
 local function measure_bracket(self, job)

@@ -37,7 +37,7 @@ local CHOICES = { environment = "pinned", signals = "pinned", streams = "pinned"
 
 local function is_power_of_two(n) return n > 0 and bit.band(n, n - 1) == 0 end
 
--- As Valgrind wants a cache: powers of two, a line of at least 16 bytes, which all ways have room for.
+-- Valgrind's limits on a cache: powers of two, lines of at least 16 bytes, one line per way at least.
 local function cache_problem(value)
   local size, ways, line = tostring(value):match "^(%d+),(%d+),(%d+)$"
   size, ways, line = tonumber(size), tonumber(ways), tonumber(line)

@@ -184,7 +184,7 @@ local function same_times(records, first, second)
   return true
 end
 
--- As share_times, for whole columns: which event's times each event shares, and those events.
+-- share_times for whole columns: which event's times each event shares, and those events.
 local function share_columns(records, events)
   local own, leaders = {}, {}
   for i, event in ipairs(events) do

@@ -136,7 +136,7 @@ local function put_code(entry, profile, keep)
   entry.code = next(codes) and json.object(codes) or nil
 end
 
--- Of each object [offset, is_fed, is_write, function, count, samples] of its places; what is not known is null.
+-- The places of each object as [offset, is_fed, is_write, function, count, samples]; null: not known.
 local function data_of(data)
   local objects = lists.map(data.lines, function(line)
     local object = { file = line.file, build_id = line.build_id, fn = line.fn, which = line.which,

@@ -189,7 +189,7 @@ local function found_instead(folder)
   return are .. " of other CPUs, or in no form that is known"
 end
 
---- That a folder has no table for a CPU, and what it has instead; nil: it has some.
+--- Why no table of a folder matches a CPU, and what the folder has; nil: one matches.
 ---@param folder string
 ---@param identifier string?
 ---@return string?

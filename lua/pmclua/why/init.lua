@@ -161,7 +161,7 @@ local CYCLES = "cycles by node"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
 
--- Of samples that are missing: the others stand for them, up to this share.
+-- Up to this share of missing samples, the others stand for them.
 local MOST_MISSING = 0.5
 
 -- Why too many samples are missing; nil where they are not.

@@ -108,7 +108,7 @@ function Session:events(groups, sampled)
   end)
 end
 
--- Has the runner tear a workload down; a kernel's runner ends with it.
+-- Tells the runner to tear a workload down; a kernel's runner ends with it.
 local function tear_down(self, id)
   local host = self.own[id] or self.common
   if host.runner and host.sent[id] then host.runner:send(core.message("forget", id)) end
@@ -439,7 +439,7 @@ function Session:runner_of(workload)
   return host and host.runner and host.runner:pid()
 end
 
---- Has the run of a process's regions end.
+--- Ends the run of a process's regions.
 function Session:stop() self.host.runner:send(core.message("stop", 0)) end
 
 --- Ends the runners, if there are any.

@@ -45,7 +45,7 @@ function M.new(target, cpus, needs_witness)
   return self
 end
 
---- Has one more CPU watched over, which is counted, or cannot be.
+--- Adds a CPU to those watched, counted or not.
 ---@param cpu integer
 function Hotplug:add(cpu)
   if self.open[cpu] then return end
