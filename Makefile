@@ -35,7 +35,7 @@ LUAJIT  ?= -Wl,--push-state,-Bstatic,--whole-archive -lluajit-5.1 -Wl,--pop-stat
 DEMANGLER ?= -Wl,--exclude-libs,libiberty.a -liberty
 LIBS    ?= $(LUAJIT) $(DEMANGLER) -lm -ldl -lpthread
 ALL_CFLAGS = $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=default \
-             -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
+             -ffile-prefix-map=$(CURDIR)=. -Icore -I$(LUAJIT_INCLUDE) -MMD -MP
 
 # core/'s folders: those that the core and the runner share, the core's own, the runner's. A file in one of them
 # is built without being named here.
@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench written documents install uninstall clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench written check-install documents install uninstall dist deb clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -153,7 +153,7 @@ $(BUILD)/lua/pmclua/cdef.lua: core/cdef.lua $(API)
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)luajit $^ > $@.new && mv $@.new $@
 
-$(BUILD)/embedded.S: core/embed.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
+$(BUILD)/embedded.S: core/embed.lua core/bytecode.lua $(BUILD)/lua/pmclua/cdef.lua $(LUA) $(SCRIPTS)
 	$(call say,GEN,$@)luajit core/embed.lua $(BUILD)/embedded.bytecode $(BUILD)/lua/pmclua/cdef.lua $(LUA) \
 	  $(SCRIPTS) > $@.new && mv $@.new $@
 
@@ -213,6 +213,21 @@ uninstall: ## undo install
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
 	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md CHANGELOG.md STABILITY.md SECURITY.md TRAPS.md READING.md CI.md))
 	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
+
+# What git has of HEAD, whatever else lies in the folder: no file depends on who makes it, when and where.
+NAME := pmclua-$(VERSION)
+dist: ## make the tarball of HEAD's sources: build/pmclua-VERSION.tar.gz
+	@mkdir -p $(BUILD)
+	git -c tar.umask=0022 archive --format=tar --prefix=$(NAME)/ HEAD | gzip -9n > $(BUILD)/$(NAME).tar.gz
+
+deb: ## make the Debian package of HEAD's sources, in build/deb; needs debhelper
+	@tests/packages build run deb
+	@$(MAKE) --no-print-directory dist
+	rm -rf $(BUILD)/deb && mkdir $(BUILD)/deb && tar -xzf $(BUILD)/$(NAME).tar.gz -C $(BUILD)/deb
+	cd $(BUILD)/deb/$(NAME) && dpkg-buildpackage -us -uc -b
+
+check-install: ## build, install, upgrade and remove packages, rock and tarball in fresh Debian chroots; takes minutes, as root
+	@tests/installation/check
 
 clean: ## remove what was built
 	rm -rf build pmclua

@@ -9,7 +9,7 @@
 -- those of the source.
 
 -- One of each kind of instruction. No u64, which would load the FFI; no table with several named fields,
--- whose order differs from run to run.
+-- whose order differs from run to run, and is ours (bytecode.lua).
 local PROBE = [==[
 local up, count = 1, 0
 local function inner(a, b, ...)
@@ -30,6 +30,8 @@ global = list[1]
 ::out::
 return inner(list.field, ...)
 ]==]
+
+local sorted = dofile((arg[0]:match "^.*/" or "") .. "bytecode.lua")
 
 local function module_name(path)
   return (path:gsub("^.*lua/pmclua/", "pmclua/"):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
@@ -56,7 +58,7 @@ end
 local entries, names, sources, codes, position = {}, {}, {}, {}, 0
 
 local function emit(n, name, chunk, source)
-  local code = string.dump(assert(loadstring(chunk_of(source), chunk)))
+  local code = sorted(string.dump(assert(loadstring(chunk_of(source), chunk))))
   names[n] = ('name%d: .asciz "%s"\n'):format(n, name)
   sources[n] = ('source%d: .ascii "%s"\nsource_end%d: .byte 0\n'):format(n,
     source:gsub("[^%w ]", function(c) return ("\\%03o"):format(c:byte()) end), n)
