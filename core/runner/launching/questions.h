@@ -13,8 +13,15 @@
 
 #if defined __x86_64__
 enum { QUESTIONS_MACHINE = AUDIT_ARCH_X86_64 };
-#else
+#elif defined __aarch64__
 enum { QUESTIONS_MACHINE = AUDIT_ARCH_AARCH64 };
+#elif defined __riscv && __riscv_xlen == 64
+enum { QUESTIONS_MACHINE = AUDIT_ARCH_RISCV64 };
+#else
+#error "what does seccomp call this machine?"
+#endif
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "which half of an argument comes first?"
 #endif
 
 /* ---- a filter's steps ---- */
@@ -35,7 +42,7 @@ static inline struct sock_filter filter_answer(unsigned what)
     return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what);
 }
 
-/* The low half of an argument, on machines whose low half comes first: all of ours. */
+/* The low half of an argument: the first one. */
 static inline size_t filter_argument(int index)
 {
     return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t);
