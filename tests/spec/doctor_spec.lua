@@ -198,15 +198,15 @@ describe("the doctor", function()
       local missing = {}
       for _, name in ipairs { ... } do missing[name] = true end
       return { has_program = function(_, name) return not missing[name] end,
-        loads = function(_, name) return not missing[name] end }
+        can_load = function(_, name) return not missing[name] end }
     end
-    local found = finding("tools", nil, without("gnuplot", "capstone", "cc"))
+    local found = finding("tools", nil, without("gnuplot", "libcapstone.so.4", "cc"))
     assert.equal("not installed: a C compiler (kernels, calls and snippets), gnuplot (plots) and "
-      .. "Capstone (regions of functions)", found.said)
+      .. "Capstone (regions of functions, instructions, data)", found.said)
     assert.same({ "sudo apt-get install gcc libc6-dev gnuplot-nox libcapstone4" }, found.commands)
-    local fedora = finding("tools", nil, without("apt-get", "dw"))
+    local fedora = finding("tools", nil, without("apt-get", "libdw.so.1"))
     assert.same({ "sudo dnf install elfutils-libs" }, fedora.commands)
-    assert.is_nil(finding("tools", nil, without("apt-get", "dnf", "pacman", "pfm")).commands)
+    assert.is_nil(finding("tools", nil, without("apt-get", "dnf", "pacman", "libpfm.so.4")).commands)
   end)
 end)
 

@@ -266,7 +266,7 @@ describe("pmclua regions", function()
     support.write(folder .. "/libcapstone.so.4", "")
     local done = run()
     assert.equal(125, done.status)
-    assert.truthy(done.err:find("needs Capstone, which is not installed", 1, true), done.err)
+    assert.truthy(done.err:find("need Capstone, which is not installed", 1, true), done.err)
     assert.truthy(done.err:find("abort C++ programs that throw", 1, true))
     done = run "--return-probes"
     assert.equal(0, done.status)

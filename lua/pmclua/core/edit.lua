@@ -57,10 +57,6 @@ end
 local Edit = {}
 Edit.__index = Edit
 
---- Whether libedit is here.
----@return boolean
-function M.available() return (pcall(ffi.load, "libedit.so.2")) end
-
 -- Calls it while a variable of the environment has this value, unless that is nil.
 local function with_variable(name, value, fn)
   local before = os.getenv(name)

@@ -21,6 +21,11 @@ function M.clock_hz()
   return hz > 0 and hz or nil
 end
 
+--- Whether a library is found and can be loaded here; it stays loaded.
+---@param name string "libdw.so.1"
+---@return boolean
+function M.can_load(name) return (pcall(ffi.load, name)) end
+
 local EIO = 5
 
 --- Whether breakpoints count here: false where their exceptions never arrive; nil where none can be set to try; nil and

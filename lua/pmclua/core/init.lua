@@ -429,8 +429,8 @@ core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "OUTPUT", "message", "runner", "take" },
-  host = { "breakpoints_fire", "call_script", "catch_interrupts", "check_cpus", "clock_hz", "columns",
-    "folder", "hash", "hold_interrupts",
+  host = { "breakpoints_fire", "call_script", "can_load", "catch_interrupts", "check_cpus", "clock_hz",
+    "columns", "folder", "hash", "hold_interrupts",
     "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
     "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
   files = { "check_place", "create_temporary", "identity", "is_mapped_as", "make_fifo",

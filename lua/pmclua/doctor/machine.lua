@@ -95,33 +95,10 @@ end
 ---@return true|string
 function Machine.opens(_, attr) return require("pmclua.explain").facts().opens(attr) end
 
-local loads = {}
-
-function loads.pfm() return require("pmclua.core").pfm.is_installed() end
-
--- Any program will do: what is asked is whether it can be asked.
-local function symbols_of_self() return require("pmclua.core.symbols").open "/proc/self/exe" end
-
-function loads.dw()
-  local list, code = symbols_of_self()
-  if list then list:close() end
-  return code ~= "ELIBACC"
-end
-
-function loads.capstone()
-  local list = symbols_of_self()
-  if not list then return true end
-  local _, code = list:exits(1)
-  list:close()
-  return code ~= "ELIBACC"
-end
-
-function loads.edit() return require("pmclua.core.edit").available() end
-
---- Whether a library that pmclua loads when first needed is here: "pfm", "dw", "capstone", "edit".
----@param name string
+--- Whether a library that pmclua loads when first needed is here.
+---@param name string "libdw.so.1"
 ---@return boolean
-function Machine.loads(_, name) return loads[name]() end
+function Machine.can_load(_, name) return require("pmclua.core").can_load(name) end
 
 --- A machine of files.
 ---@param root string? default: this machine

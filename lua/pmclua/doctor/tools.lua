@@ -11,18 +11,22 @@ local TOOLS = {
   { "a C compiler", "kernels, calls and snippets", program = "cc",
     apt = "gcc libc6-dev", dnf = "gcc glibc-devel", pacman = "gcc" },
   { "gnuplot", "plots", program = "gnuplot", apt = "gnuplot-nox", dnf = "gnuplot", pacman = "gnuplot" },
-  { "libpfm4", "events by their vendors' names", library = "pfm",
+  { "libpfm4", "events by their vendors' names", library = "libpfm.so.4",
     apt = "libpfm4", dnf = "libpfm", pacman = "libpfm" },
-  { "libdw", "functions and variables by name", library = "dw",
+  { "libdw", "functions and variables by name", library = "libdw.so.1",
     apt = "libdw1", dnf = "elfutils-libs", pacman = "libelf" },
-  { "Capstone", "regions of functions", library = "capstone",
+  { "Capstone", "regions of functions, instructions, data", library = "libcapstone.so.4",
     apt = "libcapstone4", dnf = "capstone", pacman = "capstone" },
-  { "libedit", "editing at the prompt", library = "edit",
+  { "libedit", "editing at the prompt", library = "libedit.so.2",
     apt = "libedit2", dnf = "libedit", pacman = "libedit" },
   { "Valgrind", "simulated counts", program = "valgrind",
     apt = "valgrind", dnf = "valgrind", pacman = "valgrind" },
   { "perf", "the vendor's events and metrics", program = "perf",
     apt = "linux-perf", dnf = "perf", pacman = "perf" },
+  { "libdebuginfod", "debug files from servers", library = "libdebuginfod.so.1",
+    apt = "libdebuginfod1", dnf = "elfutils-debuginfod-client-libs", pacman = "libdebuginfod" },
+  { "zlib", "compressed results", library = "libz.so.1", apt = "zlib1g", dnf = "zlib", pacman = "zlib" },
+  { "git", "commits: bisect and history", program = "git", apt = "git", dnf = "git", pacman = "git" },
   { "QEMU for Arm", "the lab", program = "qemu-system-aarch64",
     apt = "qemu-system-arm", dnf = "qemu-system-aarch64", pacman = "qemu-system-aarch64" },
 }
@@ -35,7 +39,7 @@ local INSTALL = {
 
 local function is_here(machine, tool)
   if tool.program then return machine:has_program(tool.program) end
-  return machine:loads(tool.library)
+  return machine:can_load(tool.library)
 end
 
 -- The command that installs tools, where the package manager is known.

@@ -17,7 +17,7 @@ local left = MOST_SECONDS
 local asked = {}                -- sentences, or false, by build id
 
 local WHY = { ENOENT = "they have none", ETIMEDOUT = "no answer in time",
-  ELIBACC = "libdebuginfod is not installed (Debian: libdebuginfod1)" }
+  ELIBACC = "libdebuginfod is not installed (apt-get install libdebuginfod1)" }
 
 --- Whether the user names servers.
 ---@return boolean

@@ -197,7 +197,7 @@ end
 -- ---- where a function is left ----------------------------------------------------------------------------
 
 local NO_RETURNS = {
-  ELIBACC = "finding the returns of '%s' needs Capstone, which is not installed (libcapstone4)",
+  ELIBACC = "the returns of '%s' need Capstone, which is not installed (apt-get install libcapstone4)",
   ENOTSUP = "the returns of '%s' cannot be found: Capstone 4 does not know its machine",
   ENODATA = "the returns of '%s' cannot be found: its end is not known",
   EIO = "'%s' reaches beyond the end of its file",

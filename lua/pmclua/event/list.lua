@@ -245,7 +245,7 @@ end
 
 function silences.pfm()
   if require("pmclua.core").pfm.is_installed() then return nil end
-  return "events with vendors' names are not listed: libpfm4 is not installed"
+  return "events with vendors' names are not listed: libpfm4 is not installed (apt-get install libpfm4)"
 end
 
 local UNCONFIRMED = "vendors' events whose codes nothing confirms are not listed: an Arm PMU opens "

@@ -24,7 +24,7 @@ local function instruction_at(point)
   if not ok then return nil, tostring(list) end
   local found, why = list:instruction(point.offset)
   if found then return found end
-  return nil, why == "ELIBACC" and "it needs Capstone, which is not installed (libcapstone4)"
+  return nil, why == "ELIBACC" and "it needs Capstone, which is not installed (apt-get install libcapstone4)"
     or why == "ENOTSUP" and "the program is for another kind of machine"
     or "Capstone does not know its first instruction"
 end

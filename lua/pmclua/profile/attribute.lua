@@ -50,7 +50,7 @@ local function base_of(path) return path:match "[^/]+$" or path end
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
-local NO_ELFUTILS = "functions have no names: elfutils (libdw1) is not installed"
+local NO_ELFUTILS = "functions have no names: elfutils is not installed (apt-get install libdw1)"
 
 local function id_key(path, id) return path .. "\0" .. (id or "") end
 

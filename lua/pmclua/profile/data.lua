@@ -187,7 +187,7 @@ function M.of(found, attribution, rest)
     local each, code = accesses.each(found, symbols_of)
     if not each then
       attribution:say("what was accessed is not known: %s",
-        code == "ELIBACC" and "Capstone is not installed (Debian: libcapstone4)" or code)
+        code == "ELIBACC" and "Capstone is not installed (apt-get install libcapstone4)" or code)
       return nil
     end
     for access in each do

@@ -64,11 +64,12 @@ function Source:reopen(bytes)
   self.file:seek("set", bytes)
 end
 
+local MISSING = "it may be compressed, and zlib is not installed (apt-get install zlib1g)"
+
 local function inflated(path, fields)
   local inflating, code, number = core.inflate(path)
   if not inflating then
-    local is_missing = code == "ENOPKG"
-    refuse("open", path, is_missing and "it may be compressed, and there is no libz.so.1" or code, number)
+    refuse("open", path, code == "ENOPKG" and MISSING or code, number)
   end
   return setmetatable({ path = path, inflating = inflating, taken = 0, is_plain = false,
     is_stream = fields.is_stream }, Source)
