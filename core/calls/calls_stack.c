@@ -80,10 +80,15 @@ static int is_switching(const struct pmclua_calls *calls, const struct process *
 
 /* Where stacks are copied, too (Go), a return without an entry is that of an open call which is elsewhere
  * now. Which one is not known: it may be any that is open, whose old place another call may return from. */
-static int is_doubtful(const struct pmclua_calls *calls, const struct frame *frame)
+static int may_have_moved(const struct pmclua_calls *calls, const struct frame *frame)
 {
     return is_switching(calls, frame->process, frame->region) &&
-           (frame->is_doubtful || frame->orphans != frame->process->orphans[frame->region]);
+           frame->orphans != frame->process->orphans[frame->region];
+}
+
+static int is_doubtful(const struct pmclua_calls *calls, const struct frame *frame)
+{
+    return may_have_moved(calls, frame) || (frame->is_doubtful && is_switching(calls, frame->process, frame->region));
 }
 
 /* ---- entry ---- */
@@ -128,8 +133,10 @@ static int is_turn(const struct pmclua_calls *calls, const struct thread *thread
     if (!(calls->region[sample->region].flags & PMCLUA_REGION_LOOPS))
         return 0;
     struct frame *frame = frame_find(calls, thread->process, sample->region, sample->stack_pointer);
-    if (!frame || frame == thread->top)
-        return frame != NULL;
+    if (!frame || may_have_moved(calls, frame))
+        return 0;
+    if (frame == thread->top)
+        return 1;
     if (frame->thread == thread || (!frame->thread && !is_switching(calls, thread->process, sample->region)))
         return 0;
     /* It began on another thread: is it the same call, or a new one in its place? */

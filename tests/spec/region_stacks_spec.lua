@@ -155,6 +155,16 @@ describe("a stack that is copied", function()
     assert.same({ 10 }, durations(f))
   end)
 
+  it("is entered anew where a call lay that moved away, though a loop begins at the entry", function()
+    local p = process { regions = { { name = "f", switches = true, loops = true } } }
+    for _ = 1, 3 do
+      p.enter(1, 1, 5000)
+      p.enter(1, 1, 5000)        -- a turn of the loop
+      p.leave(1, 1, 9000)        -- its stack has grown meanwhile
+    end
+    assert.same({ entries = 3, unwound = 2, unfinished = 1, orphans = 3 }, made.facts(p.finish()[1]))
+  end)
+
   it("is known of programs of Go from the start", function()
     local p = process(go)
     p.enter(1, 1, 5000)
