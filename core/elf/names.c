@@ -26,10 +26,11 @@ static int ends_with(const char *text, size_t length, const char *end)
 
 /* ---- clone suffixes ---- */
 
-enum numbered { NEVER, MAYBE, ALWAYS };
+enum numbered { MAYBE, ALWAYS };
 
-/* What GCC and LLVM append: of a copy, of the function's own code that was split off, of another file's function of that
- * name where files are compiled together. */
+/* What GCC and LLVM append: of a copy, of the function's own code that was split off, of another function of that name:
+ * of another file where files are compiled together, or nested in another function. Such a number alone says nothing:
+ * with one more variable the same function has the next. */
 enum kind { COPY, PART, PRIVATE };
 static const struct suffix { const char *text; enum numbered numbered; enum kind kind; } suffixes[] = {
     { ".constprop", ALWAYS, COPY }, { ".isra", ALWAYS, COPY }, { ".localalias", MAYBE, COPY },
@@ -37,7 +38,7 @@ static const struct suffix { const char *text; enum numbered numbered; enum kind
     { ".argelim", MAYBE, COPY }, { ".retelim", MAYBE, COPY }, { ".part", ALWAYS, PART }, { ".cold", MAYBE, PART },
     { ".__part", ALWAYS, PART }, { ".lto_priv", ALWAYS, PRIVATE }, { ".llvm", ALWAYS, PRIVATE },
     { ".__uniq", ALWAYS, PRIVATE },
-};
+}, number = { "", ALWAYS, PRIVATE };
 
 /* Where the last dot before `end` is; 0: there is none behind the first character. */
 static size_t dot_before(const char *text, size_t end)
@@ -64,9 +65,10 @@ static const struct suffix *last_suffix(const char *text, size_t length, size_t 
     *start = dot;
     for (size_t i = 0; dot > 0 && i < sizeof suffixes / sizeof *suffixes; i++)
         if (strlen(suffixes[i].text) == end - dot && memcmp(text + dot, suffixes[i].text, end - dot) == 0
-            && (has_number ? suffixes[i].numbered != NEVER : suffixes[i].numbered != ALWAYS))
+            && (has_number || suffixes[i].numbered == MAYBE))
             return &suffixes[i];
-    return NULL;
+    *start = end;
+    return has_number && !memchr(text, '@', end) ? &number : NULL;      /* f@LIB_2.1 has a version */
 }
 
 static size_t without_suffixes(const char *text, size_t length, int *is_part)

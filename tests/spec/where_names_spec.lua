@@ -33,12 +33,13 @@ describe("the name of a function", function()
 
   it("is without what compilers append to copies and parts, where that is known and at the end", function()
     for _, symbol in ipairs { "f.cold", "f.cold.3", "f.part.0", "f.isra.0.constprop.1", "f.lto_priv.0.cold",
-      "f.llvm.1234", "f.localalias" } do is("f", nil, symbol) end
-    for _, symbol in ipairs { "main.coldPath", "f.partial.0", "f.cold.c", "f.constprop", "inner.0",
-      "f.avx2.0", ".cold" } do is(symbol, nil, symbol) end
+      "f.llvm.1234", "f.localalias", "f.0", "f.12.cold" } do is("f", nil, symbol) end
+    for _, symbol in ipairs { "main.coldPath", "f.partial", "f.cold.c", "f.constprop", "f.avx2", ".cold",
+      ".0", "f@@LIB_2.1" } do is(symbol, nil, symbol) end
     is("ns::f(int)", "ns::f", "_ZN2ns1fEi.cold")
     is("ns::f(int)", "ns::f", "_ZN2ns1fEi.isra.0.constprop.0")
     is("f(int)", "f", "f(int) [clone .constprop.0] [clone .cold]")
+    is("fill(int)", "fill", "_ZL4filli.1")
     is("f() [clone .resolver]", nil, "_Z1fv.resolver")
   end)
 
@@ -115,6 +116,24 @@ describe("the functions of one name", function()
         assert.same({ 1, region.points }, { #one, one[1].points })
       end
     end
+  end)
+end)
+
+describe("a function that is nested in another", function()
+  it("has the name of its source, whatever number the compiler gave it", function()
+    support.need(support.have "gcc", "no GCC: others do not nest functions")
+    local folder, programs = support.folder(), {}
+    for i, before in ipairs { "", "static int used; used++; " } do
+      programs[i] = folder .. "/" .. i
+      support.run { "mkdir", programs[i] }
+      support.write(programs[i] .. "/nested.c", "#include <stdlib.h>\n#include <sys/mman.h>\n"
+        .. "int main(int n, char **words) {\n" .. before .. "int done = 0;\n"
+        .. "void fill(volatile char *at, long pages) { for (; done < pages; done++) at[done * 4096] = 1; }\n"
+        .. "fill(mmap(0, 4096 * 500, 3, 0x22, -1, 0), atoi(words[1])); return 0; }\n")
+      support.build(programs[i] .. "/nested", "gcc", "-O0", "-g", programs[i] .. "/nested.c")
+    end
+    local rows = by_label(of(programs[1] .. "/nested 200", programs[2] .. "/nested 300"))
+    assert.equal(100, rows.fill.difference)
   end)
 end)
 

@@ -80,10 +80,11 @@ end
 local SAID = {
   { "nested", "%s within another call of it: totals are of the outermost" },
   { "tails", "%s ended in a call of another function, and are in no number here" },
-  { "unwound", "%s left without return (exception, longjmp, a jump through a pointer, or, in Go, a stack that grew): "
-    .. "not counted" },
+  { "unwound", "%s left without return (exception, longjmp, a jump through a pointer, or, in Go, a stack "
+    .. "that grew): not counted" },
   { "unfinished", "%s not left when the program or thread ended: not counted" },
-  { "orphans", "%s returned from whose entry was not seen, or, in Go, whose stack grew meanwhile: not counted" },
+  { "orphans", "%s returned from whose entry was not seen, or, in Go, whose stack grew meanwhile: not "
+    .. "counted" },
   { "cut", "%s cut by lost records: not counted" },
   { "unsure", "%s called one that left without return, nobody knows when: what they took themselves is "
     .. "known within bounds, and in no distribution of 'itself'" },
