@@ -51,7 +51,8 @@ local function decades(least, largest)
   local step = math.max(1, math.ceil((last - first) / MOST_DECADES))
   for power = first, last, step do
     local value = 10 ^ power
-    local shown = value < 1e6 and text.count(value) or text.short(value):gsub("%.0+", "")
+    local shown = value < 1 and ("%g"):format(value) or value < 1e6 and text.count(value)
+      or text.short(value):gsub("%.0+", "")
     tics[#tics + 1] = { (shown:gsub("%.0+$", "")), value }
   end
   return tics

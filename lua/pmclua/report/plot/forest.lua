@@ -11,7 +11,7 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local MOST, ROW, AROUND = 60, 22, 130           -- lines; pixels
+local MOST, ROW, AROUND = 60, 22, 190           -- lines; pixels
 local FAINT, COLOURS = 8, { faster = 1, fewer = 1, lower = 1, slower = 6, more = 6, higher = 6, same = 3 }
 
 -- Ratios by quantity, the primary one first; how many verdicts are of differences.
