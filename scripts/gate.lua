@@ -6,10 +6,11 @@
 --   relative to the same cell of the baseline: it fails if the whole interval of the ratio is above the
 --   limit, holds if the whole interval is below, and is undecided in between. `page_faults <= 5000` is
 --   about the median. With several baseline files, or a merged one, the interval includes the differences
---   between runs. --history DIR takes as baseline the results of a folder since their last step, in the order of
---   their commits: older ones would pool what was with what is. --against OLD -- NEW runs both commands, interleaved in blocks, so that drift affects
---   both: use it to gate times. Of simulated counts two equal ones are enough; of others as many runs
---   are made as decide, up to 30. Without --limit, the limits that the experiment declared are checked.
+--   between runs. --history DIR takes as baseline a folder's results since their last step, in the order of
+--   commits: older ones would pool what was with what is. --against OLD -- NEW runs both commands,
+--   interleaved in blocks, so that drift affects both: use it to gate times. Of simulated counts two equal
+--   ones are enough; of others as many runs are made as decide, up to 30. Without --limit, the limits that
+--   the experiment declared are checked.
 --   A limit of times that fails is measured once more, and fails only if that fails, too. --why looks for the
 --   function, the line and the caller behind what fails or is undecided.
 --   --build 'make SEED={seed}' builds both sides anew for each layout of their code, so that a limit holds for

@@ -11,6 +11,7 @@
 --        pmclua where [-e EVENT] [-r N] 'COMMAND A' 'COMMAND B'
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
+--        pmclua where -g --format pprof -o FILE.pb -- COMMAND [ARGS]       (for go tool pprof)
 --        pmclua where --data [--by function] [--lines] [-e page-faults] -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
@@ -137,6 +138,7 @@ end
 local function put(found)
   local shown = { format = opt.format, by = view(), most = opt.top,
     annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }
+  if opt.format == "pprof" then return found:write(opt.output, shown) end
   pmc.output(opt.output or is_one_command() and 2 or 1)(found:report(shown))
 end
 

@@ -35,6 +35,21 @@ local function kernel()
   return made.result(made.header { repetitions = 2 }, records):only { n = 256 }
 end
 
+describe("the openmetrics format", function()
+  it("has a gauge for each quantity, times in seconds, and nothing of what was not counted", function()
+    local shown = two_commands({ 'say "x\\y"', "new" }):report { format = "openmetrics" }
+    assert.matches("# TYPE pmclua_duration_time_seconds gauge\n# UNIT pmclua_duration_time_seconds seconds\n",
+      shown, 1, true)
+    assert.matches('\npmclua_duration_time_seconds{workload="say \\"x\\\\y\\"",stat="median"} 0.00200045\n',
+      shown, 1, true)
+    assert.matches('\npmclua_cycles{workload="new",stat="low"} %d+\n', shown)
+    assert.matches('\npmclua_cycles{workload="new",stat="values"} 10\n', shown, 1, true)
+    assert.matches('\npmclua_ipc{workload="new",stat="median"} 1.49', shown, 1, true)
+    assert.not_matches('\npmclua_stalls{', shown)
+    assert.matches("\n# EOF\n$", shown)
+  end)
+end)
+
 describe("the hyperfine format", function()
   local function exported(r) return dkjson.decode(r:report { format = "hyperfine" }).results end
 

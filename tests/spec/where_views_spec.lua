@@ -125,6 +125,60 @@ describe("for programs, a code ledger", function()
     assert.equal("[caller unknown] 10 10\nmain;copy 30 30\nmain;parse 60 60\n", shown)
   end)
 
+  -- The fields of a message of Protocol Buffers, by number: lists of numbers and texts.
+  local function fields_of(bytes)
+    local fields, at = {}, 1
+    local function varint()
+      local value, scale = 0, 1
+      repeat
+        local byte = bytes:byte(at)
+        value, scale, at = value + byte % 128 * scale, scale * 128, at + 1
+      until byte < 128
+      return value
+    end
+    while at <= #bytes do
+      local tag = varint()
+      local number, value = math.floor(tag / 8), varint()
+      if tag % 8 == 2 then
+        at = at + value
+        value = bytes:sub(at - value, at - 1)
+      end
+      fields[number] = fields[number] or {}
+      table.insert(fields[number], value)
+    end
+    return fields
+  end
+
+  local function varints(bytes)
+    return fields_of((bytes:gsub("()", function(at)
+      return (at == 1 or bytes:byte(at - 1) < 128) and at <= #bytes and "\8" or ""
+    end)))[1]
+  end
+
+  it("is profile.proto, gzipped, as pprof reads it", function()
+    local path = support.folder() .. "/profile.pb"
+    profiles.code({ profiles.profile { profiles.line("parse", 70), profiles.line("copy", 300) } },
+      { profiles.profile { profiles.line("parse", 90) } }):write(path, { format = "pprof" })
+    local found = fields_of(support.output_of("gzip -dc " .. path))
+    local function text_at(index) return found[6][index + 1] end
+    local type_a = fields_of(found[1][1])
+    assert.equal("", text_at(0))
+    assert.matches("^[%w-]+ of ", text_at(type_a[1][1]))
+    local values = {}
+    for _, sample in ipairs(found[2]) do
+      local one = fields_of(sample)
+      local leaf = fields_of(found[5][varints(one[1][1])[1]])
+      values[text_at(leaf[2][1])] = varints(one[2][1])
+    end
+    assert.same({ parse = { 70, 90 }, copy = { 300, 0 } }, { parse = values.parse, copy = values.copy })
+    for i, location in ipairs(found[4]) do
+      assert.same({ i, i }, { fields_of(location)[1][1], fields_of(fields_of(location)[4][1])[1][1] })
+    end
+    support.need(support.have "go", "go is not installed")
+    local shown = support.output_of("go tool pprof -sample_index=0 -top " .. path .. " 2>&1")
+    assert.matches("300 81.08%% 81.08%%", shown)
+  end)
+
   it("is speedscope's JSON: a profile of each side, whose weights are its total", function()
     local found = dkjson.decode(text { format = "speedscope" })
     assert.equal("https://www.speedscope.app/file-format-schema.json", found["$schema"])

@@ -24,6 +24,8 @@ local FORMATS = {
   { "benchmark", "times" },
   { "folded", "stacks" },
   { "speedscope", "stacks" },
+  { "pprof", "stacks", ending = "pb" },
+  { "openmetrics", "cells", ending = "om" },
   { "sarif", "checks" },
   { "junit", "checks", ending = "xml" },
   { "svg", "drawing", "picture" },
@@ -35,7 +37,8 @@ local FORMATS = {
 -- By kind of report, the module that makes each form; its function is called as the form, and takes the object and the
 -- options. true: a format takes the object itself. `who` has no such format, in messages.
 local KINDS = {
-  result = { blocks = "tables", facts = "facts", records = "records", times = true },
+  result = { blocks = "tables", facts = "facts", records = "records", times = true,
+    cells = true },
   comparison = { blocks = "compared", who = "a comparison" },
   where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
   topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },

@@ -47,7 +47,8 @@ Regions.report = reporter "calls"
 function Regions:calls_csv() return self:report { format = "csv" } end
 
 function CodeResult:write(path, options)
-  require("pmclua.host.output").write(self:report(options), path)
+  local output, are_bytes = require "pmclua.host.output", options and options.format == "pprof"
+  output[are_bytes and "bytes" or "write"](self:report(options), path)
 end
 
 function Monitor:lines(format, options)

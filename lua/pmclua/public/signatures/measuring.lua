@@ -336,7 +336,7 @@ where:annotation(row: ledger_row, sources?: path[]) -> table
   > print(#w:annotation(w:ledger().lines[1]).codes)
 
 where:report(options?: where_report_options) -> text: string
-  The ledger in a format: table, markdown, html, json, csv, folded or speedscope.
+  The ledger in a format: table, markdown, html, json, csv, folded, speedscope or pprof.
   > print(w:report { by = "line", most = 5 })
 
 where:write(path?: path, options?: where_report_options)
