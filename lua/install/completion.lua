@@ -24,7 +24,7 @@ local function metric_names() return table.concat(require("pmclua.metric").names
 ---@field kind "words"|"files"|"events"|"metrics"|"nodes"|"commands"|"free"
 ---@field words? string[]
 
---- What an option's value, or an argument, may be.
+--- How to complete an option's value, or an argument.
 ---@param option pmclua.Option
 ---@return install.Value? nil for a flag
 local function value_of(option)

@@ -32,7 +32,7 @@ local function stand_in(found)
   end })
 end
 
---- What a script declares before it does anything else.
+--- The options that a script declares before it does anything else.
 ---@param path string
 ---@return table declaration as pmc.options takes it
 local function declaration_of(path)

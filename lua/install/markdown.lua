@@ -46,7 +46,7 @@ function M.see_also(pages) return table.concat(require("pmclua.base.lists").map(
 ---@param name string
 function M.section(name) return ("\n## %s\n"):format(name) end
 
---- What a page begins with.
+--- The beginning of a page.
 ---@param page string
 ---@param summary string
 function M.title(page, summary) return ("# %s\n\n%s"):format(page, M.text(summary)) end

@@ -4,7 +4,7 @@
 
 local M = {}
 
---- What `f` gives of each item; where it gives nil there is no item.
+--- Maps each item by `f`; items for which it gives nil are left out.
 ---@param list table
 ---@param f fun(item: any): any
 ---@return table

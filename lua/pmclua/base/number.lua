@@ -44,7 +44,7 @@ local function places(half)
   return half > 0 and math.max(0, 1 - math.floor(math.log10(half * 1.0000001))) or 0
 end
 
--- What is not whole: "212.3", "4.00", "0.0123"; below 0.0001 in powers of ten.
+-- A fraction: "212.3", "4.00", "0.0123"; below 0.0001 in powers of ten.
 local function fraction(value)
   local size = math.abs(value)
   if size < 1e-4 then return ("%.2e"):format(value) end

@@ -23,7 +23,7 @@ local FEW_DIGITS = 1e14          -- below, the 14 digits of tostring are exact f
 ---@return pmclua.Pieces
 function M.new(put) return setmetatable({ put = put, buffer = buffers.new() }, Pieces) end
 
---- What a writer puts, as one text.
+--- The pieces of a writer, as one text.
 ---@param write fun(put: fun(piece: string))
 ---@return string
 function M.joined(write)

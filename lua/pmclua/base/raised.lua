@@ -57,7 +57,7 @@ end
 ---@return any
 function M.field(value, name) return type(value) == "table" and rawget(value, name) or nil end
 
---- What a raised value says.
+--- The text of a raised value.
 ---@param value any
 ---@return string
 function M.message(value)
@@ -90,7 +90,7 @@ function M.catch(value, callers)
     traceback = traceback_of(3 + (callers or 0), is_object) }, Raised)
 end
 
---- What xpcall with M.catch gave. Where the stack was full the handler may not have run.
+--- The result of xpcall with M.catch. On a full stack the handler may not have run.
 ---@param caught any
 ---@return pmclua.Raised
 function M.of(caught)

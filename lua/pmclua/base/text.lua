@@ -92,7 +92,7 @@ local function respelt(s, runs, f)
   end))
 end
 
--- What a terminal would act upon in these runs of bytes, made visible.
+-- Makes visible what a terminal would act upon in these runs of bytes.
 local function made_visible(s, runs)
   return respelt(s, runs, function(character, point)
     if point and not within(point, HARMFUL) then return character end
@@ -137,7 +137,7 @@ function M.utf8(s)
   end)
 end
 
--- What the reports use beyond ASCII; nothing else of ours is.
+-- Characters beyond ASCII in reports, by their ASCII spelling.
 local IN_ASCII = {
   ["…"] = "..", ["·"] = "-", ["–"] = "-", ["±"] = "+-", ["×"] = "x", ["µ"] = "u", ["²"] = "2", ["−"] = "-",
   ["≤"] = "<=", ["≥"] = ">=", ["α"] = "a", ["δ"] = "d", ["▁"] = ".", ["▂"] = ".", ["▃"] = ":", ["▄"] = ":",

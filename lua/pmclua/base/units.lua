@@ -43,7 +43,7 @@ function M.seconds(value)
   return nil, ('a number of seconds or a string such as "500ms", not %s'):format(shown(value))
 end
 
--- What a bare number may have been meant for.
+-- Guesses at what a bare number means.
 local function as_percent(value)
   local number = above_zero(tonumber(value))
   if not number then return "" end

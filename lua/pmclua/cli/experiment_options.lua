@@ -84,7 +84,7 @@ end
 ---@field against? table partial cell, as baseline
 ---@field [string] string|string[]|boolean|nil the others: words as they were given, true for flags
 
---- What `given` (words by option) means.
+--- Reads `given` (words by option).
 local function overrides(given)
   if given.store == "-" and given.output == "-" then
     error(usage_error "--store - and --output -: only one of them can write to standard output", 0)

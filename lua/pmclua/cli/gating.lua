@@ -53,7 +53,7 @@ local function check_options(limits, overrides)
   end
 end
 
---- What will be checked; the baseline is read before anything runs.
+--- The limits to check; the baseline is read before anything runs.
 ---@param declaration pmclua.Declaration
 ---@param overrides pmclua.Overrides
 ---@return pmclua.Gating? nil where there is nothing to check; raises a usage error for --gate without limits

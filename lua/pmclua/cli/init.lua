@@ -50,7 +50,7 @@ local function read_option(plan, argv, i)
   return i + 1
 end
 
---- What the words of the command line ask for; or nil and what is wrong.
+--- Parses the words of the command line; or nil and the mistake.
 ---@param argv string[]
 ---@return pmclua.CommandLine?, string?
 local function parse(argv)

@@ -6,7 +6,7 @@
 
 local M = {}
 
--- What pmclua needs, and the Debian package of each.
+-- Modules that pmclua needs, and their Debian packages.
 local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg" }
 
 ---@class pmclua.modules.Templates as package.path and package.cpath have them
@@ -25,7 +25,7 @@ local function from_root(text, variable)
   return table.concat(list, ";")
 end
 
---- What an environment variable says, with `default` where it has ";;".
+--- The value of an environment variable, with `default` in place of ";;".
 local function given(variable, default)
   local value = os.getenv(variable)
   return value and from_root((value:gsub(";;", function() return ";" .. default .. ";" end)), variable)

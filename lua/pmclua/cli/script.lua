@@ -148,7 +148,7 @@ local function header_text(path)
   return (table.concat(lines, "\n"):gsub("%s+$", ""))
 end
 
---- What a script says of itself.
+--- A script's header.
 ---@param path? string nil has an empty header
 ---@return pmclua.Header
 function M.header(path)

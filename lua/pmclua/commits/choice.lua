@@ -34,7 +34,7 @@ end
 ---@return number
 function M.variance(posterior, runs) return posterior.layout_sd ^ 2 + posterior.sd ^ 2 / runs end
 
---- What so many draws of a commit cost, in seconds.
+--- The cost in seconds of a number of draws of a commit.
 ---@param costs pmclua.SearchCosts
 ---@param draws integer
 ---@param runs integer
@@ -44,7 +44,7 @@ function M.cost(costs, draws, runs, is_built)
   return (is_built and 0 or costs.build) + draws * (costs.link + runs * costs.run * costs.pair)
 end
 
--- What `draws` tell, in nats, of a point that has the step before it with probability p.
+-- The information in nats that `draws` give about a point that has the step before it with probability p.
 local function information(p, distance2, draws)
   local h = entropy(p)
   return h > 0 and h * (1 - exp(-p * (1 - p) * distance2 * draws / (2 * h))) or 0

@@ -187,7 +187,7 @@ local function difference(all, from, to)
   return sum[to] / count[to] - sum[from] / count[from]
 end
 
---- What draws say. Two commits at least have been measured.
+--- The posterior after some draws. At least two commits have been measured.
 ---@param draws pmclua.Draw[]
 ---@param commits integer how many there are
 ---@param best? pmclua.CommitGap where the step was last taken to lie

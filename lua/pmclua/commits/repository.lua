@@ -32,7 +32,7 @@ local function raise(code, message, hint)
   error(problem.problem { code = code, operation = "bisect", message = message, hint = hint }, 0)
 end
 
--- What git writes, without the last line end; or nil and what it complains of.
+-- Git's output without the last newline; or nil and its complaint.
 local function run(folder, words)
   local said, why, is_trouble = git.run(folder, words, { seconds = GIT_S, megabytes = 256 })
   if is_trouble then raise("EGIT", why) end

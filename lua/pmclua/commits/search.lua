@@ -92,7 +92,7 @@ local function merged(draws)
   return list
 end
 
--- What of some draws is independent: their means, or without new layouts their runs.
+-- The independent values of some draws: their means, or without new layouts their runs.
 local function independent(self, draws)
   if not self.problem.draws_layouts then
     return lists.joined(lists.map(draws, function(draw) return draw.values end))

@@ -32,7 +32,7 @@ local M = {}
 
 local HISTORY_LINES = 2000
 
--- What ends a word to complete. Not "." and ":" (a path of fields), nor what is part of an event's name.
+-- Characters that end a word to complete. Not "." and ":" (a path of fields), nor those of event names.
 local WORD_BREAKS = " \t\n\"'`()[]{}<>=+*%^#~;,|&"
 
 -- Strings and the callback that libedit keeps: they must outlive every call.

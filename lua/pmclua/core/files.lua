@@ -130,7 +130,7 @@ end
 local SOME = 65536
 local EPERM, EACCES, EFBIG, ENOTSUP = 1, 13, 27, 95
 
--- What open(2) and read(2) do not refuse by themselves.
+-- Cases that open(2) and read(2) do not refuse by themselves.
 local REASONS = { [ENOTSUP] = "it is not a regular file", [EPERM] = "it belongs to another user",
   [EFBIG] = "it is too large" }
 
@@ -144,7 +144,7 @@ local function read_once(fd)
   return ffi.string(buffer, got)
 end
 
---- What can be read of it without waiting; "" where there is nothing.
+--- Reads without waiting; "": nothing is there.
 ---@return string
 function File:read_some()
   local parts = {}
@@ -267,7 +267,7 @@ end
 
 local text, mode, mtime       -- made once
 
---- What changes when the file that `path` leads to is another or is written; nil where there is none.
+--- Change signature (dev.ino.size.mtime.ctime) of the file that `path` leads to; nil: there is none.
 ---@param path string
 ---@return string? text
 ---@return integer? mode

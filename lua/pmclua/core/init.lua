@@ -112,7 +112,7 @@ function core.signal_name(signal)
   return core.private_text(C.pmclua_signal_name(signal)) or "signal " .. signal
 end
 
---- What a C function's -errno means: nil and the errno's name and number.
+--- A C function's -errno as nil, the errno's name and its number.
 local function refused(result) return nil, core.errno_name(-result), -result end
 core.private_refused = refused
 

@@ -61,7 +61,7 @@ local function member_bytes(asked, index)
   return core.attr_bytes(fields)
 end
 
--- What pmclua writes into the header, and the program leaves as it is.
+-- Header fields that pmclua writes and the program leaves alone.
 local function header_of(layout)
   return { MAGIC, layout.bytes, layout.groups, layout.events, layout.slots_at, layout.slots,
     layout.slot_bytes, layout.log_at, layout.log_words }

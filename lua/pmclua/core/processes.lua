@@ -55,7 +55,7 @@ function M.give_back_descriptors(handle) give_back(ffi.gc(handle, nil)) end
 
 -- ---- programs that pmclua chooses -------------------------------------------------------------------------
 
--- What comes of a descriptor until its end: pieces, and the errno's name of what cut them short.
+-- Reads a descriptor to its end: pieces, and the errno's name that cut them short.
 local function read_within(fd, seconds, most)
   local pieces, bytes, limit = {}, 0, core.now_ns() + seconds * 1e9
   local buffer = ffi.new "char[65536]"

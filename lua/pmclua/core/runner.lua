@@ -17,7 +17,7 @@ local OUTCOMES = {
   [C.PMCLUA_MISSED] = "missed", [C.PMCLUA_CRASHED] = "crashed",
 }
 
--- What was being done when a repetition could not be started: of a workload, and of following regions.
+-- Stages at which a repetition could not be started: of a workload, and of following regions.
 local function stages(prefix, names)
   local of = {}
   for name in names:gmatch "%S+" do of[C[prefix .. name:upper()]] = name end
@@ -134,7 +134,7 @@ function Runner:send(message)
   return core.private_done(C.pmclua_runner_send(runner_handle(self), message.bytes))
 end
 
--- What a result has of Linux's accounts, where it was asked for.
+-- Fields of Linux's accounts in a result that asked for them.
 local function add_accounts(into, result, taken)
   if bit.band(taken, C.PMCLUA_TAKE_TIMES) ~= 0 then
     into.on_cpu_ns, into.wait_ns = exact(result.on_cpu_ns), exact(result.wait_ns)

@@ -7,7 +7,7 @@ local C = core.private_C()
 
 local M = {}
 
--- What is not one call but has a row.
+-- Rows that are no single call.
 local SPECIAL = { [C.PMCLUA_CALL_OPEN] = "open", [C.PMCLUA_CALL_NONE] = "none" }
 
 local WHAT = { [C.PMCLUA_CHAIN_WORK] = "work", [C.PMCLUA_CHAIN_READY] = "ready" }

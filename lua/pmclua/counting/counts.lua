@@ -10,7 +10,7 @@ local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local text = require "pmclua.base.text"
 
---- What a group counted: a reading since it was opened, or the difference of two.
+--- The counts of a group: a reading since it was opened, or the difference of two.
 ---@class pmclua.Counts
 local Counts = require("pmclua.public.class").new("counting", "counts")
 local methods = Counts.__index

@@ -241,7 +241,7 @@ function Group:method()
   return self.handle and self.handle.method and self.handle:method() or "syscall"
 end
 
---- What is to be said of the counts of a target: CPUs that went offline, threads that may be missing.
+--- Remarks on the counts of a target: CPUs that went offline, threads that may be missing.
 ---@return string[]
 function Group:remarks() return self.watch and self.watch:remarks() or {} end
 

@@ -85,7 +85,7 @@ local function formulae(declaration)
   return list
 end
 
---- What formulae may name.
+--- The names that formulae may use.
 local function known_names(declaration)
   local have = { iterations = true }
   for _, factor in ipairs(declaration.factors) do have[factor.name] = true end

@@ -115,7 +115,7 @@ function M.encode(source, options)
   return parse_or_raise(source, options)
 end
 
---- What each event of a spec counts, why each field is as it is, and whether it opens here.
+--- Explains each event of a spec: what it counts, where each field comes from, whether it opens here.
 ---@param source string
 ---@param options pmclua.event.Options?
 ---@return pmclua.event.Explanation[]

@@ -63,7 +63,7 @@ local function event_line(event)
   return "{" .. table.concat(lists.map(parts, spelled), ",") .. "}"
 end
 
---- What `pmclua events --encode SPEC --json` prints: one line. `leader` counts from 0, as JSON arrays do.
+--- The line that `pmclua events --encode SPEC --json` prints. `leader` counts from 0, as JSON arrays do.
 ---@param events pmclua.Event[]
 ---@param spec string as asked
 ---@return string

@@ -260,7 +260,7 @@ local function unconfirmed(filter)
   return has_arm and UNCONFIRMED or nil
 end
 
---- What is not in a list although it was asked for, and why.
+--- What a list lacks although it was asked for, and why.
 ---@param filter pmclua.event.Filter?
 ---@return string[]
 function M.silences(filter)

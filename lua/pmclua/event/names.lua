@@ -92,7 +92,7 @@ end
 ---@return string?
 function M.name_of(type, config) return row_of(type, config)[1] end
 
---- What the generic event of a type and config counts.
+--- The name of the generic event of a type and config.
 ---@param type integer 0 or 1
 ---@param config integer
 ---@return string?

@@ -10,7 +10,7 @@ local problem = require "pmclua.event.problem"
 
 local M = {}
 
--- What an attr may take from libpfm4; the rest is said by who opens it.
+-- Fields that an attr may take from libpfm4; whoever opens it sets the rest.
 local fields = { "type", "config", "config1", "config2", "config3", "exclude_user", "exclude_kernel",
   "exclude_hv", "exclude_guest", "exclude_host", "exclude_idle", "precise_ip", "pinned", "exclusive" }
 

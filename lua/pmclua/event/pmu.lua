@@ -161,7 +161,7 @@ local function add_default(reading, pmu, default)
   end
 end
 
--- What the user left open: the alias's terms, or the PMU's own defaults.
+-- Defaults for terms that the user left open: the alias's, or the PMU's own.
 local function add_defaults(reading, pmu)
   local defaults = reading.alias and alias_terms(reading.alias)
     or pmu.name == "intel_pt" and not reading.configs.config and processor_trace_defaults(pmu) or {}

@@ -134,7 +134,7 @@ local function is_return_probe(event, kind)
   return kind ~= nil and math.floor(tonumber(event.attr.config or 0) / bit_value) % 2 == 1
 end
 
---- What whoever counts an event should know of it, before it is counted; nil: nothing.
+--- A caution for whoever counts an event; nil: none.
 ---@param event { attr: table?, caution: string? }
 ---@return string?
 function M.caution(event)

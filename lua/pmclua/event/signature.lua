@@ -29,7 +29,7 @@ local function canonical_type(s, brackets)
   end))
 end
 
--- What stands between brackets: types with commas between them.
+-- The types between brackets, separated by commas.
 function canonical_list(s)
   local brackets, list = {}, {}
   local function put_away(bracket)

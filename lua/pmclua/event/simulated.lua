@@ -146,7 +146,7 @@ end
 ---@return boolean
 function M.is_of_heap(event) return HEAP[event.simulated[1]] or false end
 
---- What Valgrind has to simulate for some events of one tool.
+--- What Valgrind must simulate for some events of one tool.
 ---@param events pmclua.Event[]
 ---@return { cache: boolean, branch: boolean, heap: true? }
 function M.needs(events)

@@ -39,7 +39,7 @@ local LONGEST = 8192        -- bytes; the OS kernel's own files have a page at m
 
 local ENOENT = 2
 
---- What is there and could not be read: "PATH: WHY". What is not there is no matter: PMUs differ.
+--- Files that exist and could not be read: "PATH: WHY". Missing ones do not matter: PMUs differ.
 ---@type string[]
 M.unread = {}
 

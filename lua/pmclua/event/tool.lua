@@ -49,7 +49,7 @@ end
 
 local SAMPLED = "Linux checks every %s whether a program is in user space, and books what it misses as "
   .. "user time: only the sum of user and system time is exact"
---- What is to be said of an event's numbers; nil: nothing.
+--- A note on an event's numbers; nil: none.
 ---@param event pmclua.Event
 ---@return string?
 function M.note(event)

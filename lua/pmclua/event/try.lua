@@ -41,7 +41,7 @@ end
 -- The highest that a PMU may have: perf_event_open(2).
 local MOST_PRECISE = 3
 
--- What is opened for an event: one attr, or with P the most precise that opens.
+-- The attrs to try for an event: one, or with P from the most precise down.
 local function candidates(event, attr)
   if not event.precise_max then return { attr } end
   local list = {}

@@ -91,7 +91,7 @@ end
 
 -- ---- events ----------------------------------------------------------------------------------------------
 
--- What tables name of a PMU that is not here.
+-- Events that tables name for a PMU that this machine lacks.
 local function blame_absent_pmu(head, tree)
   local record = head.text:find "[._]" and require("pmclua.vendor").tables(tree.root):events(head.text)[1]
   if not record or not record.pmu then return end

@@ -104,7 +104,7 @@ local function check_heap(declaration, wrong)
   end
 end
 
--- What Valgrind is to count: it runs the workloads itself, and counts them whole.
+-- Simulated events: Valgrind runs the workloads itself, and counts them whole.
 local function check_simulated(declaration, wrong)
   if #simulated_events(declaration) == 0 then return end
   for _, workload in ipairs(declaration.workloads) do
@@ -157,7 +157,7 @@ local function check_expect(declaration, wrong)
   end
 end
 
--- What a curve is fitted over, and the quantities that it is fitted to.
+-- The factor a curve is fitted over, and the quantities it is fitted to.
 local function check_fit(declaration, wrong)
   local fit = declaration.fit
   if not fit or type(fit.over) ~= "string" then return end

@@ -74,7 +74,7 @@ local function counts_are_wide(result, names)
   end)
 end
 
---- What decides how many repetitions of simulated counts are made.
+--- Decides how many repetitions of simulated counts are made.
 ---@param declaration pmclua.Declaration
 ---@param result pmclua.Result that grows
 ---@param gate_with? pmclua.GateOptions how the limits will be checked, if not as they were declared

@@ -34,7 +34,7 @@ function M.target(spec) return setmetatable({ kind = "functions", spec = spec },
 
 local ENTRIES = 1000             -- calls of a run that are kept where each is a value
 
---- What a list of functions says.
+--- Reads a list of functions.
 ---@param value any the script's
 ---@return pmclua.FunctionRegions? nil: it is none
 ---@return string? why

@@ -102,7 +102,7 @@ end
 local function check_workloads(cells, session, declaration)
   local seen, problems, built = {}, {}, {}
   for _, cell in ipairs(cells) do
-    -- What layout.build makes is not there yet.
+    -- The programs of layout.build do not exist yet.
     local is_built = declaration.build and cell.workload.kind == "command"
     local problem
     if not is_built then problem, cell.compiled = cell.workload:problem(cell.levels, session, built) end
@@ -165,7 +165,7 @@ local function stop_rule(declaration, into, ask)
   end
 end
 
--- What is known of the machine code of snippets goes with their cells.
+-- The machine code of snippets is stored with their cells.
 local function add_machine_code(header, cells, session)
   for i, cell in ipairs(cells) do
     local workload = cell.workload
@@ -196,7 +196,7 @@ local function plan_all(self, options, session)
   return plan, header, stored
 end
 
--- What every experiment comes to after its kernels were compiled.
+-- Loads what every experiment needs once its kernels are compiled.
 local function load_the_rest()
   for _, name in ipairs { "calibrate", "expect", "result_file", "spill", "progress", "run", "batch" } do
     require("pmclua.experiment." .. name)
@@ -361,7 +361,7 @@ function Experiment:run(options)
   return M.run(self, options or {})
 end
 
---- What would run: passes, cells and their order.
+--- The plan of what would run: passes, cells and their order.
 ---@param experiment pmclua.Experiment
 ---@return pmclua.Plan
 function M.planned(experiment)

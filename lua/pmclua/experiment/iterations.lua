@@ -157,7 +157,7 @@ function Search:know(cell, iterations)
   settle(self, self.groups[cell] or {}, iterations)
 end
 
--- What was found for a cell; nil and a result where looking failed. One that failed gets the number of the others of
+-- The number found for a cell; nil and a result where looking failed. One that failed gets the number of the others of
 -- its group, and its repetition shows whether it fails again.
 local function found_for(self, cell)
   if not self.has_searched then search_all(self) end

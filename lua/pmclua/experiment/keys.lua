@@ -16,7 +16,7 @@ local M = {}
 
 local check = {}
 
---- What is wrong with a list of CPUs to run on, in words; nil: nothing.
+--- An error in a list of CPUs to run on, in words; nil: none.
 ---@param cpus string
 function M.cpus_problem(cpus)
   local ok, code, _, cpu = core.check_cpus(cpus)

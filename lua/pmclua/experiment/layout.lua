@@ -41,7 +41,7 @@ M.FACTORS = {
   numa_node = { "a node number", function(level) return { node = level } end, is_whole },
 }
 
--- What is wrong with a level of the right kind on this machine; nil: nothing.
+-- Why this machine cannot have a level of the right kind; nil: it can.
 local ABSENT = {
   on_cpu = function(cpu) return require("pmclua.experiment.keys").cpus_problem(("%d"):format(cpu)) end,
   numa_node = function(node)

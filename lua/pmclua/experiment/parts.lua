@@ -5,7 +5,7 @@
 local lists = require "pmclua.base.lists"
 local record = require "pmclua.experiment.record"
 
---- What a script's `regions` says; as target of passes.plan it says which events cannot be counted in them.
+--- A script's `regions`; as target of passes.plan it tells which events cannot be counted in them.
 ---@class pmclua.CommandRegions
 ---@field kind "functions"|"marks"
 ---@field entries true|integer? as of M.entries
@@ -14,7 +14,7 @@ local record = require "pmclua.experiment.record"
 
 local M = {}
 
---- What `entries` of a script's `regions` asks for.
+--- Reads `entries` of a script's `regions`.
 ---@param value any
 ---@return true|integer? entries true, or how many of a run are kept; nil: sums alone
 ---@return string? why it is refused
@@ -44,7 +44,7 @@ function M.entry(name, result, wall_ns, reading)
   return part
 end
 
---- What Valgrind counted of calls or between marks, as parts.
+--- Valgrind's counts of calls or between marks, as parts.
 ---@param result table of Simulation:run, with `called`
 ---@return table[]
 function M.simulated(result)

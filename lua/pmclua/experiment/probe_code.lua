@@ -103,7 +103,7 @@ local function executed(instruction, at, data)
   return instruction.reads and machine.towards(instruction, at, data + 64) or instruction.bytes
 end
 
--- What leaves the function at `at`, as near to `instruction` as may be.
+-- A jump or return that leaves the function at `at`, as close to `instruction` as possible.
 local function leaving(instruction, at, slot, data)
   if machine.is_plain_return(instruction) then return instruction.bytes end
   if instruction.is_return then return machine.ret end

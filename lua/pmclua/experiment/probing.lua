@@ -36,7 +36,7 @@ local function end_of(region)
   return lists.find(region.points, function(point) return ENDS[point.kind] end)
 end
 
---- What decides what probing a region costs; nil and why it cannot be known.
+--- The key of a region's probing cost; nil and why it cannot be known.
 local function kind_of(region)
   local entry, last = region.points[1], end_of(region)
   if not entry.file or last and not last.file then return nil, "it begins or ends at a tracepoint" end
@@ -197,7 +197,7 @@ local function try_each(kinds, spec, run)
   return unknown
 end
 
---- What probing each of these regions costs.
+--- The probing cost of each of these regions.
 ---@param list pmclua.Region[]
 ---@param spec pmclua.RegionSpec
 ---@param run fun(workload: table): table  follows a workload's regions: a result

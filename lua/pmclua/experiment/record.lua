@@ -36,7 +36,7 @@ local function add_thread(total, thread, pass)
   end
 end
 
--- What a run under Valgrind says of time and memory is Valgrind's.
+-- Time and memory of a run under Valgrind are Valgrind's own.
 local function set_simulated(record, result, pass)
   for _, name in ipairs(COPIED) do
     if name ~= "start_ns" and name ~= "iterations" then record[name] = nil end
@@ -111,7 +111,7 @@ function M.region_part(name, result)
     signal = result.signal, start_ns = result.start_ns, threads = 1, readings = {} }
 end
 
---- What the entries of a region that are numbered together have in common.
+--- The key of a region's entries that are numbered together.
 ---@return string
 function M.entry_key(cell, pass, is_warmup, region)
   return ("%d/%d/%s/%s"):format(cell, pass, tostring(is_warmup), region)
@@ -120,7 +120,7 @@ end
 -- The value of the whole repetition; nil where it was not counted.
 local function whole_value(record, index, events)
   if record.launcher and events[index].tool ~= "wall_ns" then return nil end
-  -- What needs no descriptor is a field of the record, and in a stored one only that.
+  -- Events without a descriptor are fields of the record, and in a stored one nothing else.
   local function read(other)
     return record.counts[other] or record[events[other].tool], record.enabled[other], record.running[other]
   end
@@ -129,7 +129,7 @@ local function whole_value(record, index, events)
   return (reading.of(events[index], raw, enabled, running, elsewhere))
 end
 
---- What formulae see of one record: counts by event field, of the whole repetition or of one iteration (for
+--- A lookup for formulae in one record: counts by event field, of the whole repetition or of one iteration (for
 --- commands the same), metrics, factor levels, iterations.
 ---@param record table
 ---@param declaration { events: table[], metrics: table[]? } events with field, scale and index in their place

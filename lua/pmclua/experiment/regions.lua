@@ -19,7 +19,7 @@ M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
--- What is run and counted, as an experiment of one repetition declares it; raises the mistakes in its events.
+-- The workload and events as an experiment of one repetition; raises the mistakes in its events.
 local function declaration_of(workload, options)
   local declaration, mistakes = require("pmclua.experiment.declare").check({ name = "regions",
     workloads = { "true" }, events = options.events or M.DEFAULT_EVENTS, repetitions = 1, warmup = 0,
@@ -71,7 +71,7 @@ end
 
 local CALIBRATION = { timeout_ns = 20e9 }
 
---- What probing costs, with the events of a pass, by region and column; and why it is not known of some.
+--- Probing costs with the events of a pass, by region and column; and why some are unknown.
 local function calibrate(self, pass)
   return probing.measure(self.regions, self.workload.spec, function(functions)
     return run_once(self, functions, pass, CALIBRATION)

@@ -33,7 +33,7 @@ Run.__index = Run
 
 local run = {}
 
---- What counts instead of the runner: a target, a command after a delay, marks in the program, the calls of functions.
+--- Counts in place of the runner: a target, a command after a delay, marks in the program, the calls of functions.
 ---@class pmclua.Counter
 ---@field workload fun(self: table, workload: table): table as the session runs it
 ---@field counts_whole fun(self: table, pass: integer): boolean whether the runner counts the whole run, too
@@ -55,7 +55,7 @@ local function new_counter(declaration, plan)
   end
 end
 
--- What counts the simulated passes; nil where there is none.
+-- The simulation of the simulated passes; nil: there are none.
 local function simulation_of(declaration, plan, options)
   if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
   local simulation = require("pmclua.simulate").new(declaration, plan, options.session, options.deciding())
@@ -119,7 +119,7 @@ local function run_here(self, cell, pass_number)
   return result
 end
 
---- What the session is asked to run.
+--- The job that the session shall run.
 local function job_of(self, cell, pass_number, count, its_layout)
   local traced = pass_number and self.plan.passes[pass_number].traced
   set_up(self, cell)
@@ -174,7 +174,7 @@ local function number_entries(self, step, result)
   end
 end
 
---- What a result is recorded as: its record, and those of its parts.
+--- The record of a result, and those of its parts.
 local function records_of(self, step, result)
   check_read(self, step, result)
   number_entries(self, step, result)
@@ -296,14 +296,14 @@ end
 
 local ON_FAILURE = 'on_failure = "keep" counts such repetitions, "skip" leaves them out'
 
--- What to do about a repetition that ended by itself, and badly.
+-- Hints for a repetition that ended by itself, and badly.
 local HINTS = { raised = ON_FAILURE,
   done = ON_FAILURE .. '; stderr = "inherit" in the command shows what it prints' }
 
---- What a bad repetition decides: true to go on.
+--- Whether the run goes on after a repetition.
 local function goes_on(self, record)
   if not record.why then return true end
-  -- What Valgrind cannot run costs that repetition, and nothing of the others.
+  -- A workload that Valgrind cannot run loses that repetition alone.
   local is_lost = record.outcome == "not-counted" and self.plan.passes[record.pass].simulated
   if is_lost then return true end
   if self.declaration.on_failure == "stop" then
@@ -348,7 +348,7 @@ local function run_alone(self, step)
   return settle(self, repeat_step(self, step))
 end
 
--- What ended a step, of what xpcall caught: anything but a problem is a bug of pmclua.
+-- The problem that ended a step; anything else that was raised is a bug of pmclua.
 local function ended_by(caught)
   caught = raised.of(caught)
   local value = caught.value

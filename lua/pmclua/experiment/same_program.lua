@@ -11,7 +11,7 @@ local symbols = require "pmclua.core.symbols"
 
 local M = {}
 
--- What a command is given besides its program, as one text.
+-- A command's arguments and surroundings, as one text.
 local function surroundings_of(command, levels)
   local words = { unpack(shellwords.fill_all(command.argv, levels), 2) }
   return require("pmclua.base.json").encode { words, command.cwd or false, command.env or {},

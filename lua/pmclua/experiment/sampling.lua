@@ -83,7 +83,7 @@ local function note(self, cell, index, count, of)
     cpu_ns = tonumber((of.user_ns or 0) + (of.system_ns or 0)) / iterations }
 end
 
--- What a repetition counted: the next sampled ones take their period from it.
+-- Notes a repetition's count, from which the next sampled ones take their period.
 local function note_counts(self, record)
   for _, pass in ipairs(self.passes) do
     local count = pass.sampled and record.counts[pass.sampled]
@@ -107,7 +107,7 @@ local function set_of(self, pass, events_between)
     data = self.data })
 end
 
--- What the event counts in one iteration; `run(set)` runs the workload once, where that is not known yet.
+-- The event's count in one iteration; `run(set)` runs the workload once where it is not known yet.
 local function known_count(self, step, run)
   local index, cell = self.passes[step.pass].sampled, step.cell.index
   local known = self.counted[cell] and self.counted[cell][index]
@@ -164,7 +164,7 @@ end
 -- How long to count an event whose rate is not known yet.
 local TRIAL_S = 0.1
 
--- What a target counts in a second, and the CPU time that it takes.
+-- A target's count in a second, and its CPU time.
 local function rate_of(target, event)
   local pause = require("pmclua.core").pause
   local found = target_sampler.around(target, event, { period = NEVER },

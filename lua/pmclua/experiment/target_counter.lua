@@ -30,7 +30,7 @@ local function switch(opened, method)
   if not ok then error(explain.system(errnum, method, "counting " .. opened.target.name), 0) end
 end
 
--- What one part of the target counted. It has no resource usage of the command.
+-- The counts of one part of the target. It has no resource usage of the command.
 local function part_of(opened, number, result, readings)
   local part = opened.parts[number]
   return { field = part.field, value = part.value, readings = readings, threads = 1, outcome = result.outcome,

@@ -34,7 +34,7 @@ function M.new(declaration)
     margin = declaration.margin.default }, Waits)
 end
 
---- What the next run of a cell takes from Linux's accounts, as core.take has it; nil: nothing.
+--- What the next run of a cell shall read from Linux's accounts (core.take); nil: nothing.
 ---@param cell pmclua.PlannedCell
 ---@return integer?
 function Waits:next(cell)
@@ -62,7 +62,7 @@ function Waits:note(step, result)
   if warning.has_waited(wait_ns, wall_ns, self.margin) then waited.over = waited.over + 1 end
 end
 
---- What was found out, by cell; nil: nothing.
+--- The findings by cell; nil: none.
 ---@return pmclua.Waited[]?
 function Waits:list()
   local list = {}

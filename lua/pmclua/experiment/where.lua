@@ -8,7 +8,7 @@ local M = {}
 
 local PAIRS = 30                -- repetitions where two are compared and nobody says how many
 
---- What is sampled where nobody says what: cycles, or time on the CPU where there is no PMU.
+--- The event that is sampled by default: cycles, or CPU time where there is no PMU.
 ---@return string
 function M.default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"

@@ -14,7 +14,7 @@ local function opens(failure, facts, changes)
   return facts.opens(kinds.with(failure.attr, changes), failure.pid, failure.cpu) == true
 end
 
--- What makes an event the leader or a member of a group must be away when it is tried alone.
+-- Fields that make an event the leader or a member of a group; an event that is tried alone has none.
 local ALONE = { pinned = false, exclusive = false }
 
 local function excludes(attr)

@@ -126,7 +126,7 @@ local function forbidden_target(failure, facts)
   return ("permission denied: %s"):format(paranoid_is(facts)), as_root(facts)
 end
 
--- What every ordinary user may open, but where a distribution's patch forbids all at a level above 2.
+-- Every ordinary user may open these, unless a distribution's patch forbids all at a level above 2.
 local HARMLESS = { type = kinds.SOFTWARE, config = 9, exclude_kernel = 1, exclude_hv = 1 }
 
 -- Permission is checked before the PMU is looked up, so the first answer may hide a second.

@@ -47,7 +47,7 @@ function M.of(ids, which)
   return accounts
 end
 
---- What was used between two readings, `wall_ns` apart.
+--- Resources used between two readings, `wall_ns` apart.
 ---@param before pmclua.Accounts
 ---@param after pmclua.Accounts
 ---@param wall_ns number

@@ -6,7 +6,7 @@ local tools = require "pmclua.host.tools"
 
 local M = {}
 
--- What git's callers (hooks, git bisect) set would name another checkout.
+-- Variables that git's callers (hooks, git bisect) set, and that would name another checkout.
 local CLEAN = 'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null '
   .. '-c core.fsmonitor=false "$@"'
 -- As root by sudo git takes the checkout of the user who calls sudo, whose settings say what it runs.
@@ -46,7 +46,7 @@ end
 ---@field branch? string nil: none is checked out
 ---@field changes integer tracked files that differ from the commit
 
---- What is checked out where this process runs.
+--- The commit that is checked out where this process runs.
 ---@return pmclua.Checkout? nil: it is no checkout, or git does not say (another user's, too slow)
 function M.checkout()
   local folder = core.real_path "."

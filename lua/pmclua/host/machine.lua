@@ -143,7 +143,7 @@ local function turbo()
   if off or on then return off == "0" or on == "1" end
 end
 
---- What this machine is, as it stands in stored results; nil where it does not say.
+--- The facts of this machine that stored results have; nil where it does not tell.
 ---@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo virtual load paranoid
 ---  pmus uid tick_ns; load: runnable threads in the last minute; tick_ns: of the OS kernel's timer
 function machine.facts()

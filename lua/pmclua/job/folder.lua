@@ -74,7 +74,7 @@ local function create(folder, facts)
   locks.create(folder, folder .. "/job.json", json.encode(job, { order = FACTS, indent = 1 }) .. "\n")
 end
 
--- What has to be the same for all shards.
+-- Facts that must be equal for all shards.
 local SAME = { { "by", "is divided by %s" }, { "shards", "has %s shards" } }
 local ANOTHER = "its shards would not be of one experiment: use another folder"
 
@@ -189,7 +189,7 @@ end
 ---@field owner? string who runs it, or did last
 ---@field is_certain? boolean whether its process was seen to run
 
--- What a shard that is begun and not complete is.
+-- The state of a shard that has begun and is not complete.
 local function unfinished_state(job, number, owner)
   local path, running = job:path(number), owner and owners.state(owner)
   local state = { path = path, owner = owner and owners.name(owner), repetitions = count_records(path) }
@@ -206,7 +206,7 @@ local function unfinished_state(job, number, owner)
   return state
 end
 
---- What a shard is.
+--- The state of a shard.
 ---@param number integer
 ---@return pmclua.ShardState
 function Job:state(number)
@@ -221,7 +221,7 @@ function Job:state(number)
   return state
 end
 
---- What all shards are, in order.
+--- The states of all shards, in order.
 ---@return pmclua.ShardState[]
 function Job:states()
   local list = {}

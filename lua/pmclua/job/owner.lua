@@ -36,7 +36,7 @@ end
 local OVER = lists.set { "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL",
   "OUT_OF_MEMORY", "PENDING", "REQUEUED", "TIMEOUT" }
 
--- What Slurm says of a job; nil where there is no Slurm here, or it does not answer.
+-- The state of a Slurm job; nil without Slurm, or without an answer.
 local function slurm_state(job)
   local squeue = tools.find "squeue"
   if not (squeue and job:match "^%d+$") then return nil end

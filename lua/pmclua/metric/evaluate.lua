@@ -9,7 +9,7 @@ local M = {}
 
 local compile       -- tree, text -> function(lookup) -> number | nil, reason
 
---- What `f` makes of the values of one or two operands: absent, with the reason, where one of them is.
+--- Applies `f` to one or two operands; absent, with the reason, if one of them is.
 ---@param f fun(a: any, b: any): any, string?
 ---@param first fun(lookup: any): any, string?
 ---@param second? fun(lookup: any): any, string?

@@ -229,7 +229,7 @@ M.functions = {
   d_ratio = function(a, b) return b == 0 and 0 or a / b end,
 }
 
--- What one constant operand decides, whatever the other is: perf then opens no event of the other.
+-- Folds a constant operand that decides the result alone: perf then opens no event of the other.
 local function decided(operator, a, b)
   local constant = type(a) == "number" and a or b
   local other = type(a) == "number" and b or a

@@ -38,7 +38,7 @@ local ENDING = ".group"
 
 -- ---- reading -------------------------------------------------------------------------------------------
 
---- What is wrong with a group, as an error text.
+--- An error in a group, as text.
 ---@param group pmclua.MetricGroup
 ---@param line integer
 ---@param message string

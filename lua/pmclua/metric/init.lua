@@ -430,7 +430,7 @@ local function unknown_hint(name, joined, known)
   return text.meant(name, known)
 end
 
---- What is wrong with the names of a formula: one error for each that is not known.
+--- Errors in the names of a formula, one for each unknown name.
 ---@param parsed pmclua.Formula
 ---@param known string[] fields of events, factors, "iterations"
 ---@return pmclua.FormulaError[] errors empty where all are known

@@ -113,7 +113,7 @@ local function hold(self, inner, spec)
   self.target = require("pmclua.counting.target").held(self.held.pid, not self.limits.delay)
 end
 
--- What a process target waits on: readable when the first of its processes has ended.
+-- The descriptor a process target waits on: readable when its first process has ended.
 local function watch_end(self)
   local ids = self.target.kind == "process" and self.target.ids or {}
   return #ids == 1 and binding.process(ids[1]) or nil
@@ -248,7 +248,7 @@ function Monitor:next()
   return sample
 end
 
---- What was counted from the start until now, as one interval.
+--- The counts from the start until now, as one interval.
 ---@return pmclua.MonitorInterval? nil: counting has not begun
 function Monitor:total()
   if not self.last then return nil end
@@ -287,7 +287,7 @@ local function lost_at_exec(self)
     text.time(enabled_ns), text.time(cpu_ns), require("pmclua.explain.dropped").CAUSES)
 end
 
--- What kept the command from being run, or from being known to its end.
+-- Why the command was not run, or its end is not known.
 local function lost_with_runner(self)
   local result = self.result
   if result and result.lost then return "the command was lost: " .. result.lost end

@@ -69,7 +69,7 @@ local function note_code(file, line, at)
   for _, code in ipairs(line.code or {}) do file.kept[code.from] = code end
 end
 
--- What a side has by source file and line, and by file and instruction.
+-- A side's counts by source file and line, and by file and instruction.
 local function gather(self, side, of)
   local sources, codes = {}, {}
   for _, entry in ipairs(of.lines) do

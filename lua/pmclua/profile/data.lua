@@ -36,7 +36,7 @@ local function variable_object(file, variable)
     which = variable.address, origin = variable.offset, bytes = variable.bytes }
 end
 
--- What a file has at a place that no variable is known to cover.
+-- The name of a file's place that no known variable covers.
 local function file_object(file, symbols, offset)
   local is_code = symbols and symbols:code(offset) ~= nil
   local form = is_code and "code of %s" or symbols and "data of %s without a name" or "file %s"

@@ -111,7 +111,7 @@ local function lines_of(found, attribution)
   return list
 end
 
--- What threads other than the first have of each function: { ["2"] = { burn = count } }.
+-- Counts by function of threads other than the first: { ["2"] = { burn = count } }.
 local function threads_of(found, attribution)
   local threads = {}
   for file, offset, samples, thread in found:each() do

@@ -81,7 +81,7 @@ local function named(entry, rest)
   entry.name, entry.type = name or rest, kind
 end
 
--- What stands behind the word of its kind.
+-- Readers of the rest of a header, by its kind.
 local HEADERS = {
   namespace = named, value = named, type = named,
   class = function(entry, rest)

@@ -174,7 +174,7 @@ local function words_of(one)
   return (one.least or one.most) and range_words(one) or one.simple.words
 end
 
---- What a value must be.
+--- The words for a type, as in "must be …".
 ---@param alternatives pmclua.public.Type[]
 ---@return string
 function M.describe(alternatives)

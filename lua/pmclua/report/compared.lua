@@ -47,7 +47,7 @@ function M.tables(comparison)
   return lists.map(comparison.pairs, function(pair) return compared_table(result, comparison, pair) end)
 end
 
---- What is shown of a comparison.
+--- A comparison as blocks.
 ---@param comparison pmclua.Comparison
 ---@return pmclua.Report
 function M.blocks(comparison)

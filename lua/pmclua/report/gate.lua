@@ -30,7 +30,7 @@ local function runs(row)
     spread and (" that differ by %s"):format(text.percent(row.spread)) or "")
 end
 
--- What was seen: "5.21 ms, was 5.10 ms (+2.1 %, interval -1.2 % … +5.6 %)"; of an absolute limit what is allowed.
+-- The observed value: "5.21 ms, was 5.10 ms (+2.1 %, interval -1.2 % … +5.6 %)"; with an absolute limit what it allows.
 local function seen(row)
   local observed = text.value(row.observed, row.unit)
   if not row.baseline then return ("%s, allowed %s"):format(observed, text.value(row.allowed, row.unit)) end
@@ -54,7 +54,7 @@ local function jitter(row)
   return row.jitter and (", in runs of one program that differ by %s"):format(apart(row)) or ""
 end
 
--- What one layout alone has is of no code.
+-- A note on counts that stem from one layout, not from the code.
 local function odd(row)
   local found = row.odd_layout
   if not found then return "" end
@@ -134,7 +134,7 @@ local function assumption(rows)
     .. "--against needs none"):format(table.concat(said, ", "))
 end
 
--- What Valgrind would count of that which could not be checked.
+-- The simulated events that could stand for what could not be checked.
 local function would_help(gate, rows)
   local needed = lists.map(rows, function(row)
     local limit = require("pmclua.metric").limit(row.text)
@@ -162,7 +162,7 @@ local function held_line(rows, held, is_all, is_undecided)
   return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
--- What is known of the causes: a line each, with what was not looked into.
+-- The causes, a line each, with what was not looked into.
 local function cause_lines(gate)
   return lists.joined(lists.map(gate.causes or {}, function(cause)
     local function line(said) return ("cause, %s: %s"):format(text.safe(cause.cell), text.safe(said)) end

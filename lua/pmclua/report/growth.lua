@@ -67,7 +67,7 @@ end
 local SIMPLE = { { -1, "1/%s" }, { 0, "constant" }, { 0.5, "√%s" }, { 1, "%s" }, { 1.5, "%s^1.5" },
   { 2, "%s²" }, { 3, "%s³" } }
 
--- What an exponent says: the prediction, or the simple growth that its interval has.
+-- An exponent in words: the prediction, or the simple growth in its interval.
 local function verdict(growth)
   local asked, found = growth.asked, growth.exponent
   if asked then
@@ -150,7 +150,7 @@ local function prediction(growth, who, size)
     text.interval(found.low, found.high, found.value, growth.unit))
 end
 
--- What holds of one fit: other shapes, breaks, predictions.
+-- Notes on one fit: other shapes, breaks, predictions.
 local function notes_of(growth, at)
   if growth.why then return {} end
   local who, list = subject(growth), {}

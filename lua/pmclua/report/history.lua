@@ -105,7 +105,7 @@ end
 
 -- ---- forms ---------------------------------------------------------------------------------------------
 
---- What is shown of a history.
+--- A history as blocks.
 ---@param history pmclua.History
 ---@return pmclua.Report
 function M.blocks(history)

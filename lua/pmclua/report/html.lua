@@ -72,7 +72,7 @@ local function verdict_line(pair, label, opening)
   return element("li", line, ('class="%s"'):format(tone))
 end
 
--- What holds of all verdicts, or nil: the quantity, the baseline, common levels, what stands in brackets.
+-- The caption of all verdicts, or nil: the quantity, the baseline, common levels, what the brackets hold.
 local function said_of_all(comparison, compared)
   local first = comparison.pairs[1]
   local is_one = lists.all(comparison.pairs, function(pair)
@@ -180,7 +180,7 @@ local function figure(plot)
   return element("figure", caption .. image(in_the_dark(plot.svg), plot.title))
 end
 
--- What gnuplot draws of the result where it is installed; else why plots that the page could have are missing.
+-- The result's plots where gnuplot is installed; else why the page has none.
 local function plots(report, options)
   local drawn = options.plots or report.plots
   if type(drawn) == "function" then drawn = drawn() end

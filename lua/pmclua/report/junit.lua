@@ -11,7 +11,7 @@ local M = {}
 
 local ELEMENTS = { fail = "failure", uncountable = "error", undecided = "skipped" }
 
--- What is known of the causes of a limit, as text below its message.
+-- The causes of a limit, as text below its message.
 local function cause_text(row, causes)
   local lines = {}
   for _, cause in ipairs(causes or {}) do

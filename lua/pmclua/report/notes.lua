@@ -88,7 +88,7 @@ local function across_passes(result, list)
     .. (#agree > 0 and ("; the passes agree in %s"):format(text.list(agree)) or ""))
 end
 
--- What the compiler made of one copy of a C snippet, once for each that differs.
+-- The machine code of one copy of a C snippet, once for each that differs.
 local function machine_code(result, list)
   local seen = {}
   for cell in result:cells() do
@@ -210,7 +210,7 @@ local function problems(result, list)
   for _, lack in ipairs(result.problems) do add(list, "stored result: " .. text.safe(lack)) end
 end
 
--- What the person who ran it noted: "commit = 1a2b3c".
+-- The user's notes: "commit = 1a2b3c".
 local function own_notes(header)
   local parts = lists.map(lists.keys(header.notes or {}), function(name)
     return ("%s = %s"):format(text.safe(name), text.safe(header.notes[name]))

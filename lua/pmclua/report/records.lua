@@ -33,7 +33,7 @@ local function columns_of(result)
   return lists.joined { { FIRST }, lists.column(factors, "title"), LAST }
 end
 
--- What all records of an event in a cell begin with, up to `unit`.
+-- The first fields of all records of an event in a cell, up to `unit`.
 local function start_of(lines, result, cell, summary)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
@@ -52,7 +52,7 @@ local function pass_of(cell, block)
   end
 end
 
--- What all records of a cell's event end with: no reason, and the line that was fitted.
+-- The last fields of all records of a cell's event: no reason, and the fitted line.
 local function end_of(lines, fit)
   return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
 end
@@ -63,7 +63,7 @@ local function add_number(out, value, separator)
   out:add(separator)
 end
 
--- What one repetition has, from its number to its iterations: there are millions.
+-- The fields of one repetition, from its number to its iterations: there are millions.
 local function add_record(out, separator, block, i, value, status, raw, times)
   add_number(out, block.index[i], separator)
   add_number(out, block.order[i], separator)

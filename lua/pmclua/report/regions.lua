@@ -301,7 +301,7 @@ local function region_blocks(result, region, options)
   return blocks
 end
 
---- What is shown of the calls of regions. Of several, those without a call are in a note.
+--- The calls of regions as blocks. Of several regions those without a call are in a note.
 ---@param result pmclua.Regions
 ---@param options pmclua.ReportOptions histogram: an event whose calls are shown in steps
 ---@return pmclua.Report
@@ -312,7 +312,7 @@ function M.blocks(result, options)
     blocks = lists.joined(blocks) }
 end
 
---- What is shown of the calls in several cells.
+--- The calls of several cells as blocks.
 ---@param list pmclua.Regions[] not empty
 ---@param options pmclua.ReportOptions
 ---@param before pmclua.ReportBlock[] that stand before them

@@ -37,7 +37,7 @@ local function json_region(result, region)
   return out
 end
 
---- What following calls found in a cell, for JSON.
+--- The followed calls of a cell, for JSON.
 ---@param result pmclua.Regions
 ---@return table
 function M.entry(result)

@@ -155,7 +155,7 @@ local function tables_of(result, options)
   return lists.append(tables_of_cells(result, names, options), { growth })
 end
 
---- What following calls found in the cells of a result; empty: none were followed.
+--- The followed calls of a result's cells as blocks; empty: none were followed.
 ---@param result pmclua.Result
 ---@return pmclua.Regions[]
 function M.followed(result)
@@ -171,7 +171,7 @@ local function has_nothing(result)
   end)
 end
 
---- What is shown of a result.
+--- A result as blocks.
 ---@param result pmclua.Result
 ---@param options? pmclua.ReportOptions `show`: names of quantities; `columns`: "workload" or a factor, whose levels
 ---  stand side by side in one table

@@ -142,7 +142,7 @@ local function picture(topdown)
   return { { title = "top-down", svg = plot:render "svg" } }
 end
 
---- What is shown of a tree.
+--- A tree as blocks.
 ---@param topdown pmclua.Topdown
 ---@return pmclua.Report
 function M.blocks(topdown)

@@ -190,7 +190,7 @@ function M.drawing(why, options)
   return require("pmclua.report.waterfall").svg(waterfall_of(why, options.all))
 end
 
---- What is shown of a difference.
+--- A difference as blocks.
 ---@param why pmclua.Why
 ---@param options pmclua.ReportOptions and `all`: lines that explain nothing, too
 ---@return pmclua.Report

@@ -174,7 +174,7 @@ function M.absent(summary)
   return why == "" and status or status .. ": " .. why
 end
 
---- What a result is about: the question; where there is none, what ran.
+--- The title of a result: its question, else what ran.
 ---@param result pmclua.Result
 ---@return string
 function M.title(result)
@@ -231,7 +231,7 @@ function M.side(cell, other)
   return table.concat(parts, ", ")
 end
 
---- What two compared cells share: workload, levels, the part that both are of.
+--- What two compared cells have in common: workload, levels, part.
 ---@param cell pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string[]

@@ -21,7 +21,7 @@ local M = {}
 ---@field surroundings pmclua.Surroundings
 ---@field remark fun(said: string)
 
--- What is asked of counts that differ.
+-- How counts that differ are repeated.
 ---@class pmclua.Deciding
 ---@field looks integer[] numbers of repetitions at which to ask
 ---@field decide fun(blocks: integer): boolean whether there are enough, or more would not help

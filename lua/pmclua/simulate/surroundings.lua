@@ -31,7 +31,7 @@ M.CACHES = { I1 = "32768,8,64", D1 = "32768,8,64", LL = "8388608,16,64" }
 ---@field cpu "pinned"|"inherit"
 ---@field random "fixed"|"inherit"
 
--- What each may be besides "inherit".
+-- The values of each besides "inherit".
 local CHOICES = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned",
   random = "fixed" }
 

@@ -88,7 +88,7 @@ local function sum_of_squares(residuals)
   return sum
 end
 
---- What a curve leaves of the logarithms; nil where it is not above 0 everywhere.
+--- The residuals of the logarithms; nil where the curve is not above 0 everywhere.
 ---@param curve pmclua.Curve
 ---@param p number[]
 ---@param x number[]

@@ -180,7 +180,7 @@ local function break_of(data, curve, j, level)
   return in_sizes(estimate(data, curve, weights_of(curve, at, at), level))
 end
 
--- What the curve's parameters say: a and b, or a factor, exponents and breaks.
+-- The curve's parameters: a and b, or a factor, exponents and breaks.
 local function parameters(data, curve, level)
   if #curve.breaks == 0 and curve.shape ~= "power" then
     return { a = estimate(data, curve, { 1, 0 }, level), b = estimate(data, curve, { 0, 1 }, level) }
@@ -255,7 +255,7 @@ function M.fit(x, y, level)
     end) }
 end
 
---- What the curve says of a size, with the interval of a value measured there.
+--- The curve's prediction at a size, with the interval of a value measured there.
 ---@param growth pmclua.Growth
 ---@param x number above 0
 ---@return { x: number, value: number, low: number, high: number, beyond: boolean }? prediction beyond: no size is as

@@ -42,7 +42,7 @@ local function count_of(map)
   return count
 end
 
--- What of a line's levels its form says already.
+-- The levels of a line that its form fixes.
 local function check_written_levels(shape, cell)
   for name, value in pairs(shape.levels) do
     if cell.levels[name] ~= value then error(("level '%s' is not that of its cell"):format(name), 0) end

@@ -110,7 +110,7 @@ local function new_texts(written)
   end
 end
 
--- What the sources of a profile read like.
+-- The texts of a profile's sources.
 local function put_sources(entry, profile, keep)
   local names = {}
   for path, text in pairs(profile.sources or {}) do
@@ -207,7 +207,7 @@ local function take(entry, name, is, may_lack)
   return value
 end
 
--- What was counted less often than samples say is below 0.
+-- Counts may be below 0: a rest, where fewer events were counted than samples say.
 local function counts_by_name(map, name)
   for key, count in pairs(map) do
     if not is_text(key) or not is_number(count) then refuse(name) end

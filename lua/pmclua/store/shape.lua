@@ -118,7 +118,7 @@ local function read_optional(shape, fields)
   end
 end
 
--- What every repetition has before its numbers.
+-- The fields of every repetition before its numbers.
 local function read_head(shape, fields)
   shape.workload = text(fields:take "workload", "workload")
   read_levels(shape, fields:take "levels")

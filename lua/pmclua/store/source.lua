@@ -83,7 +83,7 @@ end
 
 local STREAMS = { ["named pipe"] = true, ["char device"] = true }
 
--- What is no file can be read once, so it is not looked at before: zlib tells text from compressed text.
+-- A stream can be read only once, so it is not inspected before: zlib tells text from compressed text.
 local function open_stream(path)
   if core.can_inflate() then return inflated(path, { is_stream = true }) end
   return setmetatable({ path = path, file = path == "-" and io.stdin or open_plain(path), is_plain = false,

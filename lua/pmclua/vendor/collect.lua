@@ -66,7 +66,7 @@ function Collection:metric(metric)
   add_groups(known, metric.group or metric.groups)
 end
 
---- What a reader needs: two functions that take an event and a metric.
+--- A collector for readers: two functions that take an event and a metric.
 function Collection:takers()
   return {
     event = function(event) self:event(event) end,

@@ -152,7 +152,7 @@ function M.files(folder, identifier)
   return list
 end
 
---- What changes when one of these files is another.
+--- A change signature of these files.
 ---@param folder string
 ---@param identifier string?
 ---@return string

@@ -141,7 +141,7 @@ local function read_perf(path, root, identifier, collections)
   collections[#collections + 1] = collection
 end
 
--- What earlier collections name is not taken from later ones.
+-- Earlier collections take precedence over later ones.
 local function merged(collections, kind)
   local list, known = {}, {}
   for _, collection in ipairs(collections) do

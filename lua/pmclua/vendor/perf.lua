@@ -23,7 +23,7 @@ end
 local AS_SHELL = 'ulimit -c 0; exec "$@"'
 local USAGE = 129                 -- with which perf refuses an option
 
--- What perf says; whether it came to its end; and why it never will.
+-- Perf's output; whether it is complete; and why it never will be.
 local function run_once(path, root, arguments, errors)
   local env = tools.find "env" or "/usr/bin/env"
   local words = lists.joined {

@@ -184,7 +184,7 @@ function M.read(file, collection)
   local value, problem = json_file.read(file.path)
   if problem then collection:problem("%s: %s", file.path, problem) end
   if type(value) ~= "table" then return end
-  -- What is left of a broken file is a list of whatever was whole.
+  -- A broken file gives a list of its intact entries.
   local rest = json_file.objects(value)
   local function has_name(row) return row.EventName ~= nil end
   local function has_none(row) return row.EventName == nil end

@@ -38,7 +38,7 @@ end
 
 -- ---- what fits ----
 
--- What both take together, in seconds.
+-- Seconds that both take together.
 local function pilot(workloads, options)
   local result = require("pmclua.experiment").compare(workloads[1], workloads[2],
     { events = { "duration_time" }, repetitions = 1, warmup = 1, quiet = true, store = false,
@@ -92,7 +92,7 @@ local function fit(plan, block_s, budget_s)
   return plan
 end
 
---- What is measured of two workloads that take `block_s` seconds together.
+--- The passes for two workloads that take `block_s` seconds together.
 ---@param can { sample: boolean, trace: boolean, simulate: boolean, tree?: boolean, counted?: table } counted:
 ---  passes that count with 0, 1 and 2 levels of the tree
 ---@param block_s number

@@ -64,7 +64,7 @@ end
 
 local MOST_NAMES = 3
 
--- What of the tree is not there, in one line.
+-- The missing nodes of the tree, in one line.
 local function absent_of(missing)
   if #missing == 0 then return nil end
   local names = lists.map(missing, function(one) return one.node.name end)

@@ -206,7 +206,7 @@ end
 
 -- ---- the whole ----
 
---- What the difference between two cells consists of.
+--- Explains the difference between two cells.
 ---@param result pmclua.Result
 ---@param options? { a?: string|table, b?: string|table, reasons?: table<string, string> } reasons: why
 ---  something was not measured

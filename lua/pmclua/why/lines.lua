@@ -25,7 +25,7 @@ local function raw_lines(found)
   return lists.joined(lists.map(found.lines, function(row) return row.line.of or { row.line } end))
 end
 
--- What a side's profiles have of something, in ns as the repetitions that were not sampled took.
+-- The ns of something in a side's profiles, scaled to the repetitions that were not sampled.
 local function scaled(side, counts)
   local list = {}
   for i = 1, side.n do list[i] = counts[i] * side.scale[i] end
@@ -93,7 +93,7 @@ local function sum_of(lists_of_times, n)
   return sums
 end
 
--- What Linux took, by repetition: its calls, faults, interrupts and the rest.
+-- The time in Linux by repetition: calls, faults, interrupts and the rest.
 local function linux_time(side, times)
   local all = { linux_rest(side, times), times and times.interrupts }
   for _, what in ipairs(times and { "call", "fault" } or {}) do

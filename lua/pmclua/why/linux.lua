@@ -132,7 +132,7 @@ local function adder(times, n)
   end
 end
 
---- What Linux's samples come to on one side; nil: what it was entered for was not sampled.
+--- The sums of one side's samples in Linux; nil: what Linux was entered for was not sampled.
 ---@param side pmclua.WhySide
 ---@param sides pmclua.WhySide[] both
 ---@return pmclua.LinuxTimes?

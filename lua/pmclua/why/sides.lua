@@ -91,7 +91,7 @@ end
 
 local TIMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
 
--- What a cell has by repetition, by name; nil: it lacks one of the times.
+-- A cell's values by repetition, by name; nil: it lacks one of the times.
 local function by_index(cell, sampled)
   local result, found = cell.result, {}
   for _, name in ipairs(TIMES) do
@@ -155,7 +155,7 @@ local function side_of(found, indices)
   return side
 end
 
---- What was measured of two cells; nil: not all of their times were, or no repetition has them all.
+--- The times of two cells; nil: not all were measured, or no repetition has them all.
 ---@param a pmclua.Cell
 ---@param b pmclua.Cell
 ---@param paired boolean

@@ -70,7 +70,7 @@ end
 
 local function size(one) return one.ratio and math.abs(math.log(one.ratio)) or math.huge end
 
---- What differs, the largest ratio first.
+--- The quantities that differ, the largest ratio first.
 ---@param why pmclua.Why
 ---@return pmclua.Suspect[]
 function M.of(why)

@@ -100,7 +100,7 @@ function Command:launcher(levels)
   return require("pmclua.core.drops").is_launcher(name) and name or nil
 end
 
---- What identifies it when resuming.
+--- Its identity when resuming.
 function Command:identity()
   return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell }
 end

@@ -108,7 +108,7 @@ local function failed(unit, result, cc)
   }
 end
 
--- What the compiler is run in; `temporaries`: the folder of its temporary files.
+-- The compiler's environment; `temporaries`: the folder of its temporary files.
 local function environment(temporaries)
   local changes = tool.changes()
   changes.TMPDIR = temporaries
@@ -252,7 +252,7 @@ function Build:run(out, arguments, meanwhile)
   return run_command(self.session, argv, { temporaries = self.temporaries, meanwhile = meanwhile })
 end
 
--- What tells the linker where functions go; nothing where they stay.
+-- Linker flags that place functions; none where they stay.
 function Build:script()
   if not self.unit.script then return {} end
   local path = self.temporaries .. "/script.ld"

@@ -35,7 +35,7 @@ function M.place(crash)
   return ("%s of %s"):format(known[key], text.safe(crash.file:match "[^/]+$" or crash.file))
 end
 
---- What is to be said of a crash after the signal's name.
+--- The facts of a crash that follow the signal's name.
 ---@param crash { file: string, offset: number|ffi.cdata*, address?: number|ffi.cdata* }
 ---@return string
 function M.words(crash)

@@ -24,7 +24,7 @@ end
 
 function Function.problem() end
 
---- What identifies it when resuming: where it is defined; upvalues are not compared.
+--- Its identity when resuming: where it is defined; upvalues are not compared.
 function Function:identity()
   local info = debug.getinfo(self.fn, "S")
   return { info.source, info.linedefined }
@@ -88,7 +88,7 @@ local function readings_of(open, is_whole)
   return readings
 end
 
--- What `fn` raised, as how its repetition ended.
+-- The end of a repetition in which `fn` raised.
 local function set_raised(result, caught)
   if raised.field(caught.value, "quiet") then error(caught.value, 0) end       -- it ends the script
   result.outcome = raised.field(caught.value, "code") == "EINTR" and "interrupted" or "raised"

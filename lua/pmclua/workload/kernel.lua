@@ -67,7 +67,7 @@ local function declaration_of(symbol, unit)
   return ("%svoid %s(void *state, __UINT64_TYPE__ iterations);"):format(linkage, symbol)
 end
 
---- What is compiled for these levels.
+--- The unit that is compiled for these levels.
 ---@return table unit of compile.build
 function Kernel:unit(session, levels)
   local unit = self.source and source_unit(self, levels)
@@ -142,7 +142,7 @@ function Kernel:problem(levels, session, built)
   return nil, known
 end
 
---- What identifies it when resuming: its source text, not the name of the file.
+--- Its identity when resuming: the source text, not the file's name.
 function Kernel:identity()
   local text = self.code
   if self.source and not self.source:find "{" then text = source_unit(self, {}).text end
@@ -184,7 +184,7 @@ function Kernel:define(message, levels, options)
   if cpus then message:text("cpus", shellwords.fill(cpus, levels)) end
 end
 
---- What ended a repetition, in words; nil when it went well.
+--- How a repetition failed, in words; nil: it did not.
 function Kernel:complaint(result)
   local what = "the kernel " .. self.name
   if result.lost then return ("%s was cut off: %s"):format(what, result.lost) end

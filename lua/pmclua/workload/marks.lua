@@ -97,7 +97,7 @@ local function by_name(slots)
   return list
 end
 
---- What programs left in their table.
+--- The marks that programs left in their table.
 ---@param file pmclua.core.File
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since the table was made
@@ -147,7 +147,7 @@ end
 local MOVED = "ended on other threads than it began on: its begins and ends cannot be matched, so it has no "
   .. "numbers"
 
--- What the sums of a mark lack, as texts.
+-- Why the sums of a mark are incomplete, as texts.
 local function losses_of(mark)
   if M.has_moved(mark) then return { MOVED } end
   local list, uncounted, deep = {}, sum_of(mark, "uncounted"), sum_of(mark, "too_deep")
@@ -204,7 +204,7 @@ local function remarks_on(mark, list)
   add(sum_of(mark, "stray"), "ended without a begin")
 end
 
---- What is to be said of a run's marks: what is missing, and why.
+--- Remarks on a run's marks: what is missing, and why.
 ---@param marks pmclua.Mark[]
 ---@param facts table
 ---@param event_names string[] in the order in which they were given

@@ -270,7 +270,7 @@ function M.refusal(result)
   return step and require("pmclua.workload.region_refusal").problem(step, result.errnum) or nil
 end
 
---- What ended a repetition, in words; nil when it went well.
+--- How a repetition failed, in words; nil: it did not.
 function RegionCommand:complaint(result)
   local refusal = M.refusal(result)
   return refusal and tostring(refusal) or self.command:complaint(result)

@@ -81,7 +81,7 @@ function RegionProcess:problem()
   if not ok then return why end
 end
 
---- What it is, in a text that is equal for equal ones.
+--- Its identity as text: equal for equal ones.
 ---@return string
 function RegionProcess:identity() return ("process %d of %s"):format(self.pid, self.image.program) end
 
@@ -92,7 +92,7 @@ function RegionProcess:define(message)
   region.define(message, self.spec, self:regions())
 end
 
---- What went wrong, in words; nil when nothing did.
+--- How it failed, in words; nil: it did not.
 function RegionProcess.complaint(_, result)
   local refusal = region.refusal(result)
   if refusal then return tostring(refusal) end

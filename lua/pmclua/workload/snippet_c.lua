@@ -139,7 +139,7 @@ end
 ---@field expression? string the snippet, where its value is all that it does
 ---@field value? string the constraint of that value
 
---- What keeps a snippet's work.
+--- The code that keeps the compiler from dropping a snippet's work.
 ---@param unit table as compile.build takes it, without its text
 ---@param init string
 ---@param body string

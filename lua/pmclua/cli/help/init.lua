@@ -65,7 +65,7 @@ local function rows(pairs, margin)
   return table.concat(lines, "\n")
 end
 
---- What `pmclua --help` prints.
+--- The text of `pmclua --help`.
 ---@return string
 function M.command_line()
   local groups = lists.map(M.scripts(), function(group)
@@ -122,14 +122,14 @@ local function label_of(option)
   return value and label .. " " .. value or label
 end
 
---- What the value of an option is called; nil for a flag.
+--- The name of an option's value; nil for a flag.
 ---@param option pmclua.Option with `kind` filled in
 ---@return string?
 function M.value_of(option)
   if option.kind ~= "flag" then return option.value or VALUES[option.kind] end
 end
 
---- What an option does, its choices and its default, in one line.
+--- An option's help, choices and default, in one line.
 ---@param option pmclua.Option
 ---@return string
 function M.explanation(option)
@@ -169,7 +169,7 @@ function M.usage(name, header, own)
   return table.concat(words, " ")
 end
 
---- What `pmclua NAME --help` prints.
+--- The text of `pmclua NAME --help`.
 ---@param name string
 ---@param header? pmclua.Header
 ---@param own pmclua.Option[] the script's

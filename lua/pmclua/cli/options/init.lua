@@ -43,7 +43,7 @@ local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", 
 local IS_KEY = lists.set { 1, 2, unpack(KEYS) }
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 
---- What is wrong with one declaration; nil when nothing is. `seen` gets its names.
+--- An error in one declaration; nil: none. `seen` gets its names.
 local function problem_of(option, seen)
   if type(option) ~= "table" or type(option[1]) ~= "string" or not option[1]:match "^%a[%w_-]*$" then
     return "an option is a table whose first value is its name: { \"name\", default, help = \"...\" }"
@@ -66,7 +66,7 @@ end
 
 -- ---- words that are refused ----
 
--- What one thing is called by perf stat, by hyperfine and here.
+-- Names of one option in perf stat, in hyperfine and here.
 local SYNONYMS = {
   { "e", "event", "events" }, { "M", "metric", "metrics" }, { "o", "output" }, { "w", "warmup" },
   { "r", "n", "runs", "repeat", "repetitions" },
@@ -100,7 +100,7 @@ local function takes_command(options)
   return lists.any(options, function(option) return option.argument and option[1] == "command" end)
 end
 
---- What is wrong, what may have been meant, and how the script is called.
+--- An error with what may have been meant and the script's usage.
 local function refusal(message, unknown, options, about)
   if unknown then message = message .. meant_option(unknown, options) end
   if message == "too many arguments" and takes_command(options) then
@@ -194,7 +194,7 @@ local function declaration_problem(declaration, own, script)
   end
 end
 
---- What `--help` shows of a declaration, without reading arguments.
+--- The part of `--help` for a declaration, without reading arguments.
 ---@param declaration pmclua.Option[] as pmc.options takes it
 ---@return pmclua.Option[] own, pmclua.Option[] common those of every experiment that it takes too
 function M.describe(declaration)

@@ -73,7 +73,7 @@ end
 
 -- ---- keys of tables of options -------------------------------------------------------------------------
 
---- What stands before the brace that is open at the end of a line; nil: none is.
+--- The text before the brace that is open at the end of a line; nil: none is.
 local function before_brace(line)
   local depth = 0
   for i = #line, 1, -1 do

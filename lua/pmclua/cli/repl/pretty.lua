@@ -116,7 +116,7 @@ show = function(value, depth, indent, seen)
   return object_text(value) or show_table(plain(value), depth, indent, seen)
 end
 
---- What the REPL prints for a value. A string is printed as it is; in a table it is quoted.
+--- The text that the REPL prints for a value. A string is printed as it is; in a table it is quoted.
 ---@param value any
 ---@return string
 function M.show(value)

@@ -44,7 +44,7 @@ local function missing(mount, name)
   end
 end
 
--- What tells a folder from all others, whatever it is called.
+-- The identity of a folder, whatever it is called.
 local function identity(path)
   local facts = require("lfs").attributes(path)
   return facts and ("%s:%s"):format(facts.dev, facts.ino)

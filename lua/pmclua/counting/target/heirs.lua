@@ -48,7 +48,7 @@ end
 
 local MOST = 3
 
---- What is to be said once the process has ended; nil: nothing.
+--- A remark once the process has ended; nil: none.
 ---@return string?
 function Heirs:remark()
   if not self.since or tasks.living(self.pid) then return nil end

@@ -32,7 +32,7 @@ local SOFTWARE, DUMMY = 1, 9            -- linux/perf_event.h
 ---@return integer
 function M.descriptors(target, cpus) return target.kind == "cgroup" and cpus or 0 end
 
---- What watches over the CPUs of a target.
+--- Watches the CPUs of a target.
 ---@param target pmclua.Target one that is counted CPU by CPU
 ---@param cpus integer[] those it is open on
 ---@param needs_witness? boolean its own events are not to be read for that: each CPU gets a witness; else cgroups do
@@ -170,7 +170,7 @@ local SAID = {
 ---@return string?
 function M.change_in(remark) return remark:match "CPU [%d,%-]+ [cw]%a+ o[nf]%a*line[^:]*" end
 
---- What came and went, in words.
+--- The CPUs that came and went, in words.
 ---@return string[]
 function Hotplug:remarks()
   local list = {}

@@ -322,7 +322,7 @@ function M.trial(target, event)
     topology.format(cpus))
 end
 
---- What an event counts beyond this target; nil: nothing.
+--- A caution where an event counts more than this target; nil: it does not.
 ---@param target pmclua.Target
 ---@param event pmclua.Event
 ---@return string?

@@ -362,7 +362,7 @@ function Watch:offline()
   return self.hotplug:offline()
 end
 
---- What is to be said of this watch so far: notes of opening, CPUs that went offline or came online.
+--- Remarks on this watch so far: notes of opening, CPUs that went offline or came online.
 ---@return string[]
 function Watch:remarks()
   local list = { unpack(self.notes) }
@@ -389,7 +389,7 @@ end
 
 -- ---- of a plan ----
 
---- What a failure to open says, with the events' names.
+--- A failure to open in words, with the events' names.
 ---@param failure table
 ---@param groups pmclua.PerfGroup[]
 ---@param events pmclua.Event[]

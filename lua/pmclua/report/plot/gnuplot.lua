@@ -275,7 +275,7 @@ local function run(program, script)
   return trouble and trouble .. "\n" .. said or said
 end
 
--- What a character terminal draws the lines of its first, second, … series with.
+-- The characters of a text plot's first, second, … series.
 local PENS = "*#$%@&="
 
 -- The mark and name of a panel's `i`-th series.

@@ -26,7 +26,7 @@ end
 
 -- ---- monitor: quantities over time -----------------------------------------------------------------------
 
--- What a line has of a quantity: per second for counts, else the value; NaN where nothing was counted.
+-- A quantity of a line: per second for counts, else the value; NaN where nothing was counted.
 local function value_of(entry, name)
   local found = type(entry.events) == "table" and entry.events[name]
     or type(entry.metrics) == "table" and entry.metrics[name]

@@ -73,7 +73,7 @@ local HINTS = {
 
 local LATE = "they were due by the count, and the PMU's interrupts came late or not at all: sample cycles"
 
--- What to do about a reason. Samples of Linux's own events are lost by rings alone.
+-- Advice by reason. Samples of Linux's own events are lost by rings alone.
 local function hint_of(reason, code)
   local event = code.result.event_by_field[text.field(code.event)]
   local are_full = lists.any(code.result.remarks or {}, function(remark)

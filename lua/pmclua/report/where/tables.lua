@@ -191,7 +191,7 @@ local function details(code, folders)
   end)
 end
 
---- What is shown of a code ledger, or of one function of it.
+--- A code ledger, or one function of it, as blocks.
 ---@param code pmclua.CodeResult
 ---@param options pmclua.WhereOptions
 ---@param room? integer rows that there is room for, default 20
