@@ -246,8 +246,9 @@ struct pmclua_profile_hit { uint64_t file, offset, count, thread; };
 
 /* A place in code that was called from frame `parent`, an earlier one, counted from 1 (0: from nowhere known), and the
  * samples that were taken there with these callers. Of a caller it is the last byte of the call. An entry's first frame
- * is the instruction that user space goes on at; it is missing where that is in no known code. */
-struct pmclua_profile_frame { uint64_t parent, file, offset, count; };
+ * is the instruction that user space goes on at; it is missing where that is in no known code. `is_guess`: what the
+ * innermost function would return to if it had no frame of its own; if it has one, that word is another thing. */
+struct pmclua_profile_frame { uint64_t parent, file, offset, count, is_guess; };
 
 /* What changed in a process's memory, in the order of time. FORK: `pid` began as a copy of `other`; EXEC: it has nothing
  * mapped any more; END: it has ended. */

@@ -36,7 +36,8 @@ static void *put_frames(struct pmclua_profile_frame *out, const struct chains *c
 {
     for (uint32_t i = 0; i < chains->used; i++) {
         const struct chain_frame *frame = &chains->frame[i];
-        out[i] = (struct pmclua_profile_frame){ frame->parent, frame->file, frame->offset, frame->count };
+        out[i] = (struct pmclua_profile_frame){ frame->parent, frame->file & ~CHAIN_GUESS, frame->offset, frame->count,
+                                                (frame->file & CHAIN_GUESS) != 0 };
     }
     return out + chains->used;
 }

@@ -34,6 +34,19 @@ static void set_common(struct perf_event_attr *native, const struct pmclua_sampl
     native->watermark = 1;         /* of 0 bytes: half of the ring, however large it is */
 }
 
+/* The word on top of the user's stack: what a function without a frame of its own returns to. Arm's is in a register,
+ * which calls write over. */
+static void ask_for_return(struct perf_event_attr *native)
+{
+#if defined(__x86_64__)
+    native->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    native->sample_regs_user = 1ull << STACK_POINTER;
+    native->sample_stack_user = sizeof(uint64_t);
+#else
+    (void)native;
+#endif
+}
+
 static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
 {
     struct perf_event_attr native = native_of(&sampler->asked.attr);
@@ -47,6 +60,7 @@ static struct pmclua_attr sampling_attr(const struct pmclua_sampler *sampler)
     if (sampler->asked.options & PMCLUA_CHAINS) {
         native.sample_type |= PERF_SAMPLE_CALLCHAIN;
         native.exclude_callchain_kernel = 1;       /* else an ordinary user may not */
+        ask_for_return(&native);
     }
     if (sampler->asked.options & PMCLUA_ENTRIES) {
         native.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;

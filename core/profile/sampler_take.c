@@ -175,8 +175,17 @@ static int take_exit(struct pmclua_sampler *sampler, const struct task_record *t
 /* ---- samples ---- */
 
 /* The return addresses of a sample's callers in user space, the innermost first; of one in Linux the first is where
- * user space was left. */
-struct callers { const uint64_t *address; uint64_t count; int is_in_linux; };
+ * user space was left. `top`: the word on top of the stack; 0: not known. */
+struct callers { const uint64_t *address; uint64_t count, top; int is_in_linux; };
+
+/* u64 ABI, and unless that is 0 the stack pointer; u64 bytes of the stack, and unless that is 0 these and how many of
+ * them there were. Without these words nothing follows the call chain. */
+static uint64_t top_of_stack(const uint64_t *word, const uint64_t *end)
+{
+    if (end - word < 5 || word[0] != PERF_SAMPLE_REGS_ABI_64 || word[2] != sizeof(uint64_t) || word[4] != word[2])
+        return 0;
+    return word[3];
+}
 
 static struct callers callers_of(const struct perf_event_header *header, int is_in_linux)
 {
@@ -184,7 +193,7 @@ static struct callers callers_of(const struct perf_event_header *header, int is_
     const uint64_t *end = (const void *)((const uint8_t *)header + header->size);
     if (word >= end || *word > (uint64_t)(end - word - 1))
         return (struct callers){ 0 };
-    struct callers callers = { word + 1, *word, is_in_linux };
+    struct callers callers = { word + 1, *word, top_of_stack(word + 1 + *word, end), is_in_linux };
     for (; callers.count > 0 && *callers.address >= PERF_CONTEXT_MAX; callers.count--)
         callers.address++;
     if (!is_in_linux && callers.count > 0) {       /* the sample's own instruction */
@@ -205,6 +214,19 @@ static const struct mapping *find_caller(struct pmclua_sampler *sampler, const s
     return mapping;
 }
 
+/* Adds what the innermost function would return to if it had no frame, where that is in code and no caller yet. */
+static int64_t add_guess(struct pmclua_sampler *sampler, const struct sample_record *sample,
+                         const struct callers *callers, int64_t frame)
+{
+    uint64_t innermost = callers->is_in_linux;
+    const struct mapping *mapping = frame >= 0 && callers->top ? maps_find(&sampler->maps, sample->pid, callers->top - 1)
+                                                               : NULL;
+    if (!mapping || (callers->count > innermost && callers->address[innermost] == callers->top))
+        return frame;
+    return chains_frame(&sampler->chains, (uint32_t)frame, mapping->file | CHAIN_GUESS,
+                        callers->top - 1 - mapping->start + mapping->offset);
+}
+
 /* Notes the call chain of a sample. What a word outside of known code would return to is no caller. */
 static int take_chain(struct pmclua_sampler *sampler, const struct perf_event_header *header, uint32_t file,
                       uint64_t offset)
@@ -215,10 +237,16 @@ static int take_chain(struct pmclua_sampler *sampler, const struct perf_event_he
     int64_t frame = 0;
     while (known < callers.count && find_caller(sampler, sample, &callers, known, &place))
         known++;
+    int left_user_space = callers.is_in_linux && known > 0;
     while (frame >= 0 && known-- > 0) {
+        if (known == 0 && left_user_space)
+            frame = add_guess(sampler, sample, &callers, frame);
         const struct mapping *mapping = find_caller(sampler, sample, &callers, known, &place);
-        frame = mapping ? chains_frame(&sampler->chains, (uint32_t)frame, mapping->file, place) : frame;
+        if (mapping && frame >= 0)
+            frame = chains_frame(&sampler->chains, (uint32_t)frame, mapping->file, place);
     }
+    if (!callers.is_in_linux)
+        frame = add_guess(sampler, sample, &callers, frame);
     if (frame >= 0)
         frame = chains_frame(&sampler->chains, (uint32_t)frame, file, offset);
     if (frame > 0)

@@ -117,15 +117,17 @@ function Samples:each()
 end
 
 --- The frames of call chains from number 1 on: the number of the caller's frame (0: none is known), of its file, its
---- offset there, and how many samples were taken in it with these callers. A frame comes after its caller's.
----@return fun(): integer?, integer?, integer?, number?, number?
+--- offset there, how many samples were taken in it with these callers, and whether it is a guess: a caller only where
+--- the function of the next frame has no frame of its own. A frame comes after its caller's.
+---@return fun(): integer?, integer?, integer?, number?, number?, boolean?
 function Samples:each_frame()
   local i = -1
   return function()
     i = i + 1
     if i >= self.frame_count then return nil end
     local frame = self.frames[i]
-    return i + 1, tonumber(frame.parent), tonumber(frame.file) + 1, exact(frame.offset), tonumber(frame.count)
+    return i + 1, tonumber(frame.parent), tonumber(frame.file) + 1, exact(frame.offset),
+      tonumber(frame.count), frame.is_guess ~= 0
   end
 end
 

@@ -156,6 +156,35 @@ local function code_at(known, place)
   return code or nil
 end
 
+local CALL = 0xe8                 -- x86: and where to, relative to what follows, in 4 bytes
+
+-- Where a call leads whose last byte is at `offset`; nil: another instruction ends there.
+local function called_from(known, place, offset)
+  local code = place.first and require("jit").arch == "x64" and code_at(known, place)
+  local last = offset + 1 - (place.first or 0)
+  local call, a, b, c, d = (code and code.bytes or ""):byte(last - 4, last)
+  if call ~= CALL or not d then return nil end
+  local distance = a + b * 2 ^ 8 + c * 2 ^ 16 + d * 2 ^ 24
+  return offset + 1 + (distance < 2 ^ 31 and distance or distance - 2 ^ 32)
+end
+
+--- Whether what ends at an offset calls a function: directly, or one of another file through a stub.
+---@param file pmclua.core.HitFile
+---@param offset number of the last byte of the call
+---@param callee pmclua.core.HitFile file of the function
+---@param callee_offset number of an instruction of it
+---@return boolean
+function Attribution:calls(file, offset, callee, callee_offset)
+  local place = not file.pid and file.path ~= "[linux]" and self:place(file, offset)
+  local to = place and called_from(file.known, place, offset)
+  local target = to and self:place(file, to)
+  if not target or target.nameless then return false end
+  if target.fn:find "@plt$" then return file.path ~= callee.path end
+  local own = self:place(callee, callee_offset)
+  return file.path == callee.path and target.fn == own.fn and target.which == own.which
+    and target.source == own.source
+end
+
 --- Keeps the code of functions with a profile, as far as there is room: files may be replaced.
 ---@param lines pmclua.ProfileLine[] the largest first; those that have code get `code`
 function Attribution:keep_code(lines)

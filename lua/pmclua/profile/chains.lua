@@ -1,6 +1,8 @@
 --- chains.lua: call chains by function: "main;f;g" and its count.
 --
--- Frame pointers lead from a function to its caller, as far as all of them keep one. So a chain is complete where it
+-- Frame pointers lead from a function to its caller, as far as all of them keep one. A function that has no frame of its
+-- own, as those that call nothing, returns to the word on top of the stack: that is its caller where a call of it
+-- ends there. So a chain is complete where it
 -- reaches `main`, or what another start calls: then what lies outside is left out. The others begin with a frame that
 -- says that their caller is unknown.
 
@@ -65,15 +67,23 @@ local function thread_start(found, attribution)
   return function(its, fn) return its.path == file.path and fn == own end
 end
 
+-- The caller of an instruction: a guess only where its code calls the function that the instruction is of.
+local function caller_of(guess, parent, attribution, file, offset)
+  if not guess or attribution:calls(guess.file, guess.offset, file, offset) then return parent end
+  return guess.parent
+end
+
 -- Names and callers of all frames by their numbers, and which of them are a start.
 local function tree_of(found, attribution)
-  local is_thread_start = thread_start(found, attribution)
+  local is_thread_start, guesses = thread_start(found, attribution), {}
   local tree = { names = {}, parents = {}, starts = {} }
-  for number, parent, file, offset in found:each_frame() do
+  for number, parent, file, offset, _, is_guess in found:each_frame() do
     local its = found.files[file]
     local place = attribution:place(its, offset)
     local fn = place.fn
-    tree.names[number], tree.parents[number] = M.frames(place, place.inlined), parent
+    tree.names[number] = M.frames(place, place.inlined)
+    tree.parents[number] = caller_of(guesses[parent], parent, attribution, its, offset)
+    guesses[number] = is_guess and { file = its, offset = offset, parent = parent } or nil
     tree.starts[number] = STARTS[fn] and "own" or is_thread_start(its, fn) and "thread" or nil
   end
   return tree

@@ -107,8 +107,8 @@ local function add_nameless(list, ledger)
   end
 end
 
-local FRAMELESS = "the caller of a function that has no frame of its own is left out: compile with "
-  .. "-mno-omit-leaf-frame-pointer, too"
+local FRAMELESS = "where code without frame pointers uses the stack, as the C library's malloc does, its "
+  .. "caller is left out"
 
 -- How far call chains lead, where they were taken.
 local function add_chains(list, code)
