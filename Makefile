@@ -168,9 +168,10 @@ written: all
 
 # The book: Markdown files where they are, so that links between them hold on a forge as in the book; see doc/README.md.
 PYTHON ?= /usr/bin/python3
-PAGES := $(filter-out doc/README.md,$(sort $(wildcard doc/*.md))) SECURITY.md STABILITY.md CHANGELOG.md CONTRIBUTING.md core/TRAPS.md \
-  lua/REFERENCE.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/README.md scripts/CI.md tests/TRUTHS.md \
-  scripts/paper/README.md $(wildcard scripts/paper/figures/*.svg)
+PAGES := $(filter-out doc/README.md,$(sort $(wildcard doc/*.md))) SECURITY.md STABILITY.md CHANGELOG.md \
+  CONTRIBUTING.md core/TRAPS.md lua/REFERENCE.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md \
+  tests/TRUTHS.md $(wildcard scripts/paper/figures/*.svg) $(addsuffix /README.md,lua/pmclua/commits lua/pmclua/job \
+    lua/pmclua/report lua/pmclua/store scripts scripts/marks scripts/paper tests tests/bench tests/lab)
 $(BUILD)/book/index.html: $(PAGES) doc/conf.py doc/static/pmclua.css lua/install/markdown.lua $(LUA) $(SCRIPTS)
 	@rm -rf $(BUILD)/book $(BUILD)/book.source && mkdir -p $(BUILD)/book.source
 	@cp --parents $(PAGES) $(BUILD)/book.source && cp -R $(BUILD)/documents/commands $(BUILD)/book.source/doc
