@@ -173,15 +173,15 @@ PAGES := $(filter-out doc/README.md,$(sort $(wildcard doc/*.md))) SECURITY.md ST
   tests/TRUTHS.md $(wildcard scripts/paper/figures/*.svg) $(addsuffix /README.md,lua/pmclua/commits lua/pmclua/job \
     lua/pmclua/report lua/pmclua/store scripts scripts/marks scripts/paper tests tests/bench tests/lab)
 $(BUILD)/book/index.html: $(PAGES) doc/conf.py doc/static/pmclua.css lua/install/markdown.lua $(LUA) $(SCRIPTS)
-	@rm -rf $(BUILD)/book $(BUILD)/book.source && mkdir -p $(BUILD)/book.source
+	@rm -rf $(BUILD)/book $(BUILD)/book.source $(BUILD)/book.trees && mkdir -p $(BUILD)/book.source
 	@cp --parents $(PAGES) $(BUILD)/book.source && cp -R $(BUILD)/documents/commands $(BUILD)/book.source/doc
-	$(call say,GEN,$(BUILD)/book)PYTHONHASHSEED=0 $(PYTHON) -m sphinx -q -W -c doc $(BUILD)/book.source $(BUILD)/book
+	$(call say,GEN,$(BUILD)/book)PYTHONHASHSEED=0 $(PYTHON) -m sphinx -q -W -c doc -d $(BUILD)/book.trees $(BUILD)/book.source $(BUILD)/book
 	@sed -i 's|@import url(/javascript[^;]*;||' $(BUILD)/book/_static/styles/furo.css
 	@echo '<meta http-equiv="refresh" content="0; url=doc/index.html">' > $@
 
 documents: written ## write manual pages, completions and, where Sphinx is, the book into build/
 	@if $(PYTHON) -c 'import furo, myst_parser' 2>/dev/null; then $(MAKE) --no-print-directory $(BUILD)/book/index.html; \
-	  else echo '  no book: it takes the Debian packages furo and python3-myst-parser'; fi
+	  else rm -rf $(BUILD)/book; echo '  no book: it takes the Debian packages furo and python3-myst-parser'; fi
 
 # What is installed: FILES to a FOLDER; a FILE under another PATH; FOLDERS with all that is in them.
 put    = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && install -m $3 $1 $(DESTDIR)$2
@@ -202,8 +202,10 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	  'Description: headers of kernels and marks that pmclua measures' 'Version: $(VERSION)' \
 	  'Cflags: -I$${includedir}' > $(BUILD)/pmclua.pc
 	$(call put,$(BUILD)/pmclua.pc,$(PKGDIR),644)
-	$(call put_as,lua/REFERENCE.md,$(DOCDIR)/SCRIPTING.md,644)
-	$(call put,README.md CHANGELOG.md STABILITY.md SECURITY.md core/TRAPS.md lua/EXTENDING.md lua/pmclua/report/READING.md scripts/CI.md,$(DOCDIR),644)
+	@rm -rf $(DESTDIR)$(DOCDIR)/html && install -d $(DESTDIR)$(DOCDIR)
+	$(call say,PUT,$(DESTDIR)$(DOCDIR))cp --parents README.md $(PAGES) $(DESTDIR)$(DOCDIR)
+	@[ ! -e $(BUILD)/book ] || cp -R $(BUILD)/book $(DESTDIR)$(DOCDIR)/html
+	@chmod -R u=rwX,go=rX $(DESTDIR)$(DOCDIR)
 	$(call put,$(BUILD)/documents/editor/pmclua.lua,$(DATADIR)/editor,644)
 	$(call put_all,scripts,$(DATADIR))
 	$(call put_all,lua/pmclua $(BUILD)/lua/pmclua,$(LUADIR))
@@ -213,8 +215,9 @@ uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
-	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,SCRIPTING.md EXTENDING.md README.md CHANGELOG.md STABILITY.md SECURITY.md TRAPS.md READING.md CI.md))
-	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR) $(DOCDIR)) 2>/dev/null || true
+	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,README.md $(PAGES) html))
+	@find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete 2>/dev/null || true
+	rmdir $(addprefix $(DESTDIR),$(LIBEXECDIR) $(LIBDIR) $(DATADIR)) 2>/dev/null || true
 
 # What git has of HEAD, whatever else lies in the folder: no file depends on who makes it, when and where.
 NAME := pmclua-$(VERSION)

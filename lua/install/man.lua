@@ -95,9 +95,10 @@ after it belong to the script.
 
 Results go to standard output, everything else to standard error.
 
-The documents are in `share/doc/pmclua` below the folder where pmclua is installed. `SCRIPTING.md` is the
-reference: every function, workload and key of an experiment. `READING.md` explains the words of reports,
-`TRAPS.md` how counters mislead, `CI.md` gates in continuous integration.]]
+The documents are in `share/doc/pmclua` below the folder where pmclua is installed, as a book in its folder
+`html` where that was built. `doc/tutorial.md` leads from a first experiment to a gate in continuous
+integration; `lua/REFERENCE.md` has every function, workload and key of an experiment;
+`lua/pmclua/report/READING.md` explains the words of reports, `core/TRAPS.md` how counters mislead.]]
 
 --- pmclua(1).
 ---@param markup table roff, or markdown

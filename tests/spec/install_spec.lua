@@ -1,5 +1,6 @@
 -- Installation: what `make install` puts where, that it works from there, and that nothing is left of it.
 
+local markdown = require "tests.support.markdown"
 local support = require "tests.support"
 
 -- As root whose files are private unless he says otherwise.
@@ -75,11 +76,21 @@ describe("an installation", function()
       "include/pmclua_kernel.h", "include/pmclua_mark.h",
       "share/man/man1/pmclua.1", "share/man/man1/pmclua-matrix.1", "share/pkgconfig/pmclua.pc",
       "share/bash-completion/completions/pmclua", "share/zsh/site-functions/_pmclua",
-      "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/SCRIPTING.md",
-      "share/doc/pmclua/READING.md", "share/doc/pmclua/TRAPS.md",
-      "share/doc/pmclua/CI.md", "share/doc/pmclua/EXTENDING.md", "share/doc/pmclua/STABILITY.md",
+      "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/README.md",
+      "share/doc/pmclua/doc/tutorial.md", "share/doc/pmclua/lua/REFERENCE.md",
       "share/doc/pmclua/CHANGELOG.md" } do
       assert.is_true(has(files, path), path)
+    end
+  end)
+
+  it("has documents whose links hold where they are installed", function()
+    for _, path in ipairs(files) do
+      local page = path:match "^share/doc/pmclua/(.*%.md)$"
+      for _, link in ipairs(page and markdown.links(support.read(prefix .. "/" .. path)) or {}) do
+        local file = link:match "^[^#]+"
+        local is_there = not file or file:find "^%a+:" or has(files, markdown.beside(path, file))
+        assert.is_truthy(is_there, page .. ": " .. link)
+      end
     end
   end)
 

@@ -76,8 +76,8 @@ end
 --- installed.
 ---@return string?
 function paths.reference()
-  local path = installed { "lua/REFERENCE.md", "share/doc/pmclua/SCRIPTING.md",
-    "share/doc/pmclua/SCRIPTING.md.gz" }
+  local path = installed { "lua/REFERENCE.md", "share/doc/pmclua/lua/REFERENCE.md",
+    "share/doc/pmclua/lua/REFERENCE.md.gz" }
   return exists(path) and path or nil
 end
 
