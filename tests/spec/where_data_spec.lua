@@ -157,6 +157,15 @@ local function arguments(words)
 end
 
 describe("the options of where --data", function()
+  it("are refused with the package of what decodes instructions, where that is missing", function()
+    support.need_unwatched("a watcher's loader looks elsewhere", "valgrind")
+    local folder = support.folder()
+    support.write(folder .. "/libcapstone.so.4", "")
+    local done = support.pmclua({ "where", "--data", "--", "true" }, { env = { LD_LIBRARY_PATH = folder } })
+    assert.matches("Capstone, which decodes instructions, is not installed (apt-get install libcapstone4)",
+      done.err, 1, true)
+  end)
+
   it("are refused with an event that Valgrind counts by line", function()
     local result = support.pmclua { "where", "--data", "-e", "valgrind::instructions", "--", "true" }
     assert.equal(125, result.status)

@@ -48,6 +48,9 @@ end
 ---@param event pmclua.Event that can be opened
 function M.check(event)
   if M.tells_addresses(event) then return end
+  if not core.can_load "libcapstone.so.4" then
+    refuse(event, "Capstone, which decodes instructions, is not installed (apt-get install libcapstone4)")
+  end
   local skid, code = measured(event)
   if code == "ENOTSUP" then refuse(event, "pmclua does not decode this machine's instructions") end
   if not skid then refuse(event, "the test of this CPU failed: " .. tostring(code)) end
