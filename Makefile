@@ -122,6 +122,7 @@ lab: ## open a prompt in an emulated machine that has a PMU
 
 bench: all ## measure what pmclua itself costs, beside its peers (BENCH=--install installs them)
 	@./pmclua tests/bench/run.lua $(BENCH)
+	@./pmclua tests/bench/files.lua
 
 $(BUILD)/pmclua: $(BUILD)/core/main.o $(BUILD)/embedded.o $(core_objects)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-E -o $@ $^ $(LIBS)

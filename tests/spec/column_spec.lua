@@ -85,3 +85,21 @@ describe("packed lines", function()
     assert.same(rows(pmc.load(paths)), rows(pmc.load(output)))
   end)
 end)
+
+describe("a Lua function's repetitions", function()
+  it("begin without a collection where there is little garbage, and none is left of much", function()
+    local collected = 0
+    local function run(bytes)
+      collected = 0
+      pmc.measure(function()
+        local proxy = newproxy(true)
+        getmetatable(proxy).__gc = function() collected = collected + 1 end
+        return ("x"):rep(bytes > 0 and bytes + math.random(1e6) or 0)
+      end, { events = { "page-faults" }, repetitions = 20, warmup = 0, quiet = true })
+      return collected
+    end
+    collectgarbage()
+    assert.is_true(run(0) < 19)
+    assert.is_true(run(64 * 2 ^ 20) >= 10)
+  end)
+end)

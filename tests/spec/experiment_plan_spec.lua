@@ -181,6 +181,17 @@ describe("the command line of an experiment", function()
     assert.is_nil(io.open(folder .. "/ran"))
   end)
 
+  it("shows a screen of many cells with --plan, all of them with --plan-all", function()
+    local levels = table.concat(support.sequence(500, tostring), ",")
+    local path = script('{ events = { "page-faults" }, workloads = { "true {n}" }, '
+      .. 'factors = { { "n", { ' .. levels .. " } } } }")
+    local short, all = support.pmclua { path, "--plan" }, support.pmclua { path, "--plan-all" }
+    assert.matches("cell 12: .-\n  … and 488 cells more: %-%-plan%-all", short.out)
+    assert.is_true(select(2, short.out:gsub("\n", "")) < 24)
+    assert.matches("cell 500: ", all.out, 1, true)
+    assert.is_nil(all.out:find("…", 1, true))
+  end)
+
   it("is refused before it runs where its report could not be written, or has no such format", function()
     local mark, folder = support.folder() .. "/ran", support.folder()
     local path = script('{ events = { "page-faults" }, workloads = { "touch ' .. mark .. '" } }')

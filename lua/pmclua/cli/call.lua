@@ -28,7 +28,8 @@ end
 local function run(experiment)
   local on_command_line = require "pmclua.cli.experiment"
   local changed, overrides = on_command_line.override(experiment, running.script.args, running.script)
-  if overrides.plan then return changed:plan() end
+  local planned = on_command_line.planned(changed, overrides)
+  if planned then return planned end
   return on_command_line.run(changed, overrides)
 end
 

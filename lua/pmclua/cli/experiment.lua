@@ -112,6 +112,16 @@ local function report(result, overrides)
   end
 end
 
+--- What would run, where the command line asks for that alone.
+---@param experiment pmclua.Experiment
+---@param overrides pmclua.Overrides
+---@return string?
+function M.planned(experiment, overrides)
+  if not (overrides.plan or overrides.plan_all) then return nil end
+  return require("pmclua.report.plan").render(experiment.declaration,
+    require("pmclua.experiment").planned(experiment), not overrides.plan_all)
+end
+
 --- Runs an experiment that a script returned, with its command line. Returns the exit status.
 ---@param experiment pmclua.Experiment
 ---@param args string[] what the script's own options have left
@@ -119,8 +129,9 @@ end
 function M.main(experiment, args, script)
   local overrides
   experiment, overrides = M.override(experiment, args, script)
-  if overrides.plan then
-    output.write(experiment:plan())
+  local planned = M.planned(experiment, overrides)
+  if planned then
+    output.write(planned)
     return STATUS.done
   end
   local gating = require("pmclua.cli.gating").prepare(experiment.declaration, overrides)

@@ -50,6 +50,7 @@ M.list = {
   { "gate-output", value = "FILE",
     help = "write the gate's outcome: .json, .md, .html, .xml (JUnit), .sarif, or text" },
   { "plan", false, help = "show what would run, then exit" },
+  { "plan-all", false, help = "the same with every cell and the whole order" },
   { "quiet", false, help = "show no progress and no notes" },
 }
 
@@ -94,7 +95,7 @@ local function overrides(given)
       error(usage_error(("--%s goes with --job DIR"):format((name:gsub("_", "-")))), 0)
     end
   end
-  if not given.plan then require("pmclua.host.output").check(given.output) end
+  if not (given.plan or given.plan_all) then require("pmclua.host.output").check(given.output) end
   local out = lists.copy(given)
   out.set = given.set and settings(given.set)
   out.baseline = given.baseline and select_cells.cell(given.baseline)

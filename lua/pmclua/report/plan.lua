@@ -96,29 +96,39 @@ local function add_stop(lines, declaration)
   M.add(lines, "  stops: ", table.concat(limits, "; "))
 end
 
+local SHOWN, UNITS = 12, 40         -- cells, and places of an order, that a screen has room for
+
 --- Adds the cells.
 ---@param lines string[]
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
-function M.add_cells(lines, declaration, plan)
-  for _, cell in ipairs(plan.cells) do
+---@param is_short? boolean a screen of them
+function M.add_cells(lines, declaration, plan, is_short)
+  local most = is_short and #plan.cells > SHOWN and SHOWN or #plan.cells
+  for i = 1, most do
+    local cell = plan.cells[i]
     local levels = lists.map(declaration.factors, function(factor)
       return (" %s=%s"):format(factor.name, tostring(cell.levels[factor.name]))
     end)
     local said = text.safe(cell.workload.name .. table.concat(levels))
     lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, said)
   end
+  if most < #plan.cells then
+    local count = text.plural(#plan.cells - most, "cell")
+    lines[#lines + 1] = ("  … and %s more: --plan-all shows them"):format(count)
+  end
 end
 
 -- The order of the first block; a unit is a cell, or a cell in a pass.
-local function add_order(lines, declaration, plan)
+local function add_order(lines, declaration, plan, is_short)
   local count, units = #plan.cells * #plan.passes, {}
   if count < 2 then return end
   local next_step = require("pmclua.experiment.plan").steps(declaration, plan)
-  for i = 1, count do
+  for i = 1, is_short and math.min(count, UNITS) or count do
     local step = next_step()
     units[i] = #plan.passes > 1 and ("%d/%d"):format(step.cell.index, step.pass) or tostring(step.cell.index)
   end
+  if #units < count then units[#units + 1] = "…" end
   M.add(lines, "  order: ", ("randomised blocks of %d, interleaved; the first: %s %s"):format(count,
     #plan.passes > 1 and "cell/pass" or "cells", table.concat(units, " ")))
 end
@@ -129,8 +139,9 @@ function M.lines() return { width = math.min(WIDEST, terminal.resolve({ stream =
 --- The plan in lines.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
+---@param is_short? boolean of many cells a screen alone
 ---@return string
-function M.render(declaration, plan)
+function M.render(declaration, plan, is_short)
   local most = require("pmclua.experiment.plan").most_repetitions(declaration)
   local at_most = declaration.stop and "at most " or ""
   local lines = M.lines()
@@ -141,8 +152,8 @@ function M.render(declaration, plan)
   add_stop(lines, declaration)
   M.add_passes(lines, declaration, plan)
   M.add_others(lines, declaration.events)
-  M.add_cells(lines, declaration, plan)
-  add_order(lines, declaration, plan)
+  M.add_cells(lines, declaration, plan, is_short)
+  add_order(lines, declaration, plan, is_short)
   return terminal.spelled(table.concat(lines, "\n") .. "\n", { stream = 1 })
 end
 

@@ -95,6 +95,20 @@ local function set_raised(result, caught)
   result.raised = caught
 end
 
+-- How much garbage there may be when a repetition begins: KB at least, and a share of what is kept, so that what
+-- collecting costs a repetition does not grow with the number of cells.
+local FREE_KB, FREE_SHARE = 1024, 0.5
+
+local kept_kb = 0                       -- after the last collection
+
+local function collect()
+  local now_kb = collectgarbage "count"
+  kept_kb = math.min(kept_kb, now_kb)
+  if now_kb <= kept_kb + math.max(FREE_KB, kept_kb * FREE_SHARE) then return end
+  collectgarbage()
+  kept_kb = collectgarbage "count"
+end
+
 --- Runs one repetition. Returns a result as a runner does.
 ---@param open table from open_groups
 ---@param levels table
@@ -102,7 +116,7 @@ function Function:measure(open, levels)
   local fn = self.fn
   levels = lists.copy(levels)
   local collects = collectgarbage "isrunning"        -- not where it measures for another function
-  collectgarbage()
+  collect()
   collectgarbage "stop"
   local start_ns = core.now_ns()
   local is_whole = read_before(open)
