@@ -11,12 +11,12 @@
 -- example:
 --   pmclua compare --repetitions 10 true 'ls /'
 --   ls / against true (baseline) · 10 pairs, interleaved, seed 154031692
---   event                 true      ls /  ratio  95 % interval margin  verdict
---   duration_time *   442.2 µs  832.0 µs  1.891  1.69 … 2.07     ±1 %  SLOWER
---   task-clock        346.4 µs  703.5 µs  2.065  1.37 … 2.85     ±1 %  slower
---   context-switches         0         0     ±0  =               ±1 %  same
---   cpu-migrations           0         0     ±0  =               ±1 %  same
---   page-faults             49       102  2.092  2.02 … 2.17     ±1 %  more
+--   event                 true      ls /  ratio  95 % interval  margin  verdict
+--   duration_time *   442.2 µs  832.0 µs  1.891  1.69 … 2.07      ±1 %  SLOWER
+--   task-clock        346.4 µs  703.5 µs  2.065  1.37 … 2.85      ±1 %  slower
+--   context-switches         0         0     ±0  =                ±1 %  same
+--   cpu-migrations           0         0     ±0  =                ±1 %  same
+--   page-faults             49       102  2.092  2.02 … 2.17      ±1 %  more
 --   cycles                   –         –      –  <not supported>: this virtual …
 --   instructions             –         –      –  <not supported>: this virtual …
 --   branches                 –         –      –  <not supported>: this virtual …

@@ -10,15 +10,15 @@
 --   What does memory order cost?
 --
 --   release against relaxed (baseline) · 10 pairs, interleaved, seed 436263497
---   event             relaxed   release  ratio  95 % interval margin  verdict
---   duration_time *  0.780 ns  0.781 ns  1.000  0.980 … 1.017   ±1 %  undecided
+--   event             relaxed   release  ratio  95 % interval  margin  verdict
+--   duration_time *  0.780 ns  0.781 ns  1.000  0.980 … 1.017    ±1 %  undecided
 --   cycles                  –         –      –  <not supported>: this virtual mac…
 --   instructions            –         –      –  <not supported>: this virtual mac…
 --   * primary
 --
 --   sequential against relaxed (baseline) · 10 pairs, interleaved, seed 436263497
---   event             relaxed  sequential  ratio  95 % interval margin  verdict
---   duration_time *  0.780 ns     7.75 ns  9.997  9.76 … 10.07    ±1 %  SLOWER
+--   event             relaxed  sequential  ratio  95 % interval  margin  verdict
+--   duration_time *  0.780 ns     7.75 ns  9.997  9.76 … 10.07     ±1 %  SLOWER
 --   cycles                  –           –      –  <not supported>: this virtual m…
 --   instructions            –           –      –  <not supported>: this virtual m…
 --   * primary

@@ -9,9 +9,8 @@
 -- reading: the innermost loop walks each matrix along a row (a miss in 8 steps, as 8 doubles are a line),
 --   down a column (a miss each step), or not at all. So ijk misses 1/8 + 1 times a step, jki 1 + 1, ikj 1/8
 --   + 1/8.
--- caveats: times are of this machine's caches, which hold these matrices whole. With a PMU, --set n=1000
---   --events L1-dcache-load-misses,cycles counts real misses; prefetchers then hide most of those along
---   rows.
+-- caveats: times and hardware events are of this machine's caches, which hold these matrices whole, and of
+--   prefetchers, which hide most misses along rows.
 -- literature: R. E. Bryant and D. R. O'Hallaron, Computer Systems: A Programmer's Perspective, 3rd ed.,
 --   2016, 6.6.2: the same counts with lines of 4 doubles (1.25, 2.00 and 0.50), and cycles that follow them.
 

@@ -7,6 +7,16 @@ local support = require "tests.support"
 
 local message_of, run = support.message_of, support.experiment
 
+describe("events of the command line", function()
+  it("may leave out the one that decides: then the first does", function()
+    local declared = pmc.experiment { workloads = "true", events = { "task-clock", "page-faults" },
+      primary = "task-clock" }
+    local plan = declared:override { events = { "page-faults" } }:plan()
+    assert.matches("pass 1: page%-faults", plan)
+    assert.matches("pag%-faults", message_of(declared.override, declared, { events = { "pag-faults" } }))
+  end)
+end)
+
 describe("a declaration", function()
   it("takes several named metrics in one text, as perf stat does", function()
     local plan = pmc.experiment { events = "page-faults",

@@ -51,6 +51,19 @@ describe("a table over a factor", function()
   end)
 end)
 
+describe("several workloads against one", function()
+  it("are a table for each quantity, in every format, the workloads below each other", function()
+    local begins = { table = "\n *n +of ", markdown = "\n| n | of |", html = "<th[^>]*>of</th>",
+      latex = "\nn & of &" }
+    for format, heading in pairs(begins) do
+      local report = shown { format = format, plots = {} }
+      assert.equal(3, select(2, report:gsub(heading, "")), format)
+      local row = ({ html = "<td>again</td>", latex = "& again &" })[format] or " again +[|%d]"
+      assert.equal(3 * #LEVELS, select(2, report:gsub(row, "")), format)
+    end
+  end)
+end)
+
 describe("side by side", function()
   it("all workloads and quantities are one table, ratios and their intervals under the values", function()
     local report = shown { columns = "workload" }

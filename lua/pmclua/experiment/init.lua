@@ -82,6 +82,11 @@ function M.override(experiment, overrides)
   end
   if overrides.set then spec.factors = override_factors(spec, lists.deep_copy(overrides.set)) end
   local declaration, mistakes = declare.check(spec)
+  if #mistakes > 0 and overrides.events and not overrides.primary and spec.primary then
+    -- These events may leave out the one that decides: the first of them does then.
+    spec.primary = nil
+    declaration, mistakes = declare.check(spec)
+  end
   if #mistakes > 0 then
     error(require("pmclua.base.problem").usage_error(table.concat(mistakes, "\n")), 0)
   end

@@ -1,6 +1,6 @@
 --- grammar.lua: the text of a formula or comparison to a tree, or to a message that points.
 --
--- Invariant: `-` and `/` are only operators, never part of a name; a text either is understood to its
+-- Invariant: `-` and `/` are only operators, never part of a name (init.lua writes page-faults as page_faults); a text either is understood to its
 -- last character or is refused at the character where it stops making sense.
 --
 --   metric      NAME "=" sum [ "[" unit "]" ]

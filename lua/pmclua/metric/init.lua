@@ -96,13 +96,20 @@ local function wrong_call(source, tree)
   return wrong
 end
 
+-- "page-faults", as reports show it, is written page_faults in a formula, where it is an event; places stay as they are.
+local function with_fields(source)
+  return (source:gsub("[%a_][%w_:.]*%-[%w_:.%-]*%w", function(word)
+    return require("pmclua.event").parse(word) and word:gsub("-", "_") or nil
+  end))
+end
+
 -- What `make` says of the tree of a text, with the names that it needs; nil and the problem where it is no
 -- such text.
 local function parse(kind, source, make)
   if type(source) ~= "string" then
     return nil, grammar.error(tostring(source), 1, "a formula must be a string, not a " .. type(source))
   end
-  local tree, problem = grammar.match(kind, source)
+  local tree, problem = grammar.match(kind, with_fields(source))
   if not tree then return nil, problem end
   local named = kind == "definition" and tree.tree or tree
   local wrong = wrong_call(source, named)

@@ -146,8 +146,12 @@ end
 ---@return string[]
 function M.undecided(cells, verdicts, swept)
   local function verdict_of(cell) return ((verdicts or {})[cell] or {}).verdict or {} end
+  local has_several = #lists.unique(lists.column(lists.where(cells, function(cell)
+    return verdict_of(cell).verdict
+  end), "workload")) > 1
   local function named(cell)
     local level, verdict = words.level(swept, cell.levels[swept]), verdict_of(cell)
+    if has_several then level = ("%s of %s"):format(level, text.safe(cell.workload)) end
     return verdict.reason and level or ("%s (%s)"):format(level, words.ratio_interval(verdict))
   end
   local groups = lists.groups(cells, function(cell) return why_undecided(verdict_of(cell)) end)

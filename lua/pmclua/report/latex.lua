@@ -20,6 +20,7 @@ COMMANDS['"'] = "''"
 
 local function escape(s)
   local plain = text.safe(s):gsub("[\\{}&%%$#_~^<>|\"]", COMMANDS)
+  plain = plain:gsub("\\textasciicircum{}(-?[%d.]*%d)", "$^{%1}$")
   return (plain:gsub("[\194-\244][\128-\191]*", function(sign) return SIGNS[sign] or text.ascii(sign) end))
 end
 

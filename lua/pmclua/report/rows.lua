@@ -92,7 +92,7 @@ end
 function M.compared_columns(second, third, level)
   return { { name = "event" }, second, { name = third, align = "right" }, { name = "ratio", align = "right" },
     { name = words.interval_of(level), whole = true, drop = 2 },
-    { name = "margin", align = "right", gap = 1, drop = 1 },
+    { name = "margin", align = "right", drop = 1 },
     { name = "verdict" } }
 end
 

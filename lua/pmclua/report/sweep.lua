@@ -89,6 +89,25 @@ local function side_by_side(result, grid, swept, about)
   return list, group_columns(result, grid, swept, about)
 end
 
+-- Several groups that are compared with one, too wide side by side: below each other at each level.
+local function below_each_other(result, grid, swept, about)
+  local list = {}
+  local compared = lists.find(grid.groups, function(group) return about.verdicts.groups[group] end)
+  local columns = group_columns(result, { groups = { compared } }, swept, about)
+  columns[2].name = "median"
+  table.insert(columns, 2, { name = "of" })
+  for _, level in ipairs(grid.levels) do
+    for k, group in ipairs(grid.groups) do
+      local row = row_of({ groups = { group }, cells = grid.cells }, swept, level, about)
+      if k > 1 then row[1] = "" end
+      table.insert(row, 2, group)
+      for i = #row + 1, #columns do row[i] = "" end
+      list[#list + 1] = row
+    end
+  end
+  return list, columns
+end
+
 -- The compared row of each cell that has a baseline; and of each group that has any, the groups of its
 -- baselines.
 local function verdicts_of(grid, comparison, name)
@@ -111,7 +130,7 @@ end
 
 -- ---- all quantities ------------------------------------------------------------------------------------
 
--- Groups that fit into 80 columns; fewer where each has a column for its elements.
+-- Groups that fit into 80 columns; fewer where each has a column for its elements; of those with verdicts one.
 local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
 -- The groups of a part: those compared, each beside its baseline, in the order of the plan.
@@ -168,8 +187,17 @@ end
 ---@field verdicts table? compared rows by cell, and `groups` that have any
 
 local function lay_out(result, grid, swept, about)
-  local compares = about.verdicts and next(about.verdicts.groups)
-  if #grid.groups == 1 and not compares then return lay_out_alone(result, grid, swept, about.name) end
+  local compared = lists.where(grid.groups, function(group)
+    return about.verdicts and about.verdicts.groups[group]
+  end)
+  if #grid.groups == 1 and #compared == 0 then return lay_out_alone(result, grid, swept, about.name) end
+  local baselines = lists.unique(lists.joined(lists.map(compared, function(group)
+    return lists.keys(about.verdicts.groups[group])
+  end)))
+  if #compared > VERDICTS_ABREAST and #baselines == 1 then
+    local list, columns = below_each_other(result, grid, swept, about)
+    return { { rows = list, columns = columns, notes = notes_under(grid, about.name, rows.note, about) } }
+  end
   local laid = {}
   for i, part in ipairs(split(grid, about)) do
     local list, columns = side_by_side(result, part, swept, about)
