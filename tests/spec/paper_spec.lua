@@ -64,6 +64,16 @@ describe("several workloads against one", function()
   end)
 end)
 
+describe("a pair", function()
+  it("has an event by the name that reports show", function()
+    for pair in result_of():pairs() do
+      assert.equal(pair.page_faults, pair["page-faults"])
+      local said = support.message_of(function() return pair["page-fault"] end)
+      assert.matches("a pair has no 'page%-fault'", said)
+    end
+  end)
+end)
+
 describe("side by side", function()
   it("all workloads and quantities are one table, ratios and their intervals under the values", function()
     local report = shown { columns = "workload" }

@@ -60,6 +60,13 @@ local Pair = require("pmclua.public.class").new("results", "pair")
 
 Pair.__about = function(self) return ("%s against %s"):format(self.cell:label(), self.baseline:label()) end
 
+-- "page-faults", as reports show it, is the field page_faults.
+local methods = Pair.__index
+function Pair.__index(pair, name)
+  local field = type(name) == "string" and text.field(name) or name
+  return field ~= name and rawget(pair, field) or methods[name]
+end
+
 local function pair_of(pair)
   local object = {}
   for _, row in ipairs(pair.rows) do object[row.name] = row.verdict or { why = row.why } end

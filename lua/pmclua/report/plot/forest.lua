@@ -1,6 +1,6 @@
 --- forest.lua: every verdict of a result in one chart: ratios to the baseline with their intervals.
 --
--- Invariant: each ratio of the comparison has a line, or the chart says how many have none.
+-- Invariant: each ratio that has an interval has a line, or the chart says how many have none.
 
 local axis = require "pmclua.report.plot.axis"
 local cells_of = require "pmclua.report.cells"
@@ -14,7 +14,7 @@ local M = {}
 local MOST, ROW, AROUND = 60, 22, 190           -- lines; pixels
 local FAINT, COLOURS = 8, { faster = 1, fewer = 1, lower = 1, slower = 6, more = 6, higher = 6, same = 3 }
 
--- Ratios by quantity, the primary one first; how many verdicts are of differences.
+-- Ratios by quantity, the primary one first; how many verdicts have no interval, or are of differences.
 local function ratios_of(comparison, name)
   local list, without = {}, 0
   for _, pair in ipairs(comparison.pairs) do
@@ -75,7 +75,7 @@ function M.chart(result, name)
     words.interval_of(comparison.level))
   if not has_several then said = text.safe(list[1].row.title) .. ": " .. said end
   if #all > MOST then said = ("%s · the first %d of %d"):format(said, MOST, #all) end
-  if without > 0 then said = ("%s · %d without a ratio"):format(said, without) end
+  if without > 0 then said = ("%s · %d without an interval"):format(said, without) end
   return { title = words.title(result), subtitle = said, height = AROUND + ROW * #list, lines = #list + 7,
     panels = { { x = { label = "ratio", log = axis.are_far(ends) }, series = series_of(list),
       y = { label = "", tics = tics, down = true, flush = true, low = #list + 0.6, high = 0.4 } } } }
