@@ -52,6 +52,11 @@ describe("means", function()
     for _, row in ipairs(rows) do near(row[3], mean.p { mean = row[1], error = 1, df = row[2] }) end
   end)
 
+  it("of unpaired values that do not vary have all degrees of freedom, and no error", function()
+    local found = mean.unpaired({ 5, 5, 5 }, { 6, 6 })
+    assert.same({ 1, 0, 3 }, { found.mean, found.error, found.df })
+  end)
+
   it("of unpaired values have Welch's degrees of freedom, rounded down", function()
     local found = mean.unpaired(a, b)
     near(1.6666666666666667, found.mean)

@@ -404,6 +404,23 @@ describe("a line through counts", function()
   end)
 end)
 
+describe("pairs of points of a line", function()
+  local each = require("pmclua.stats.pairs").each
+
+  local function visited(x, limit)
+    local list = {}
+    each(x, limit, function(i, j) list[#list + 1] = ("%d-%d"):format(i, j) end)
+    return table.concat(list, " ")
+  end
+
+  it("are all of few, and of many each with the one half of them further on", function()
+    assert.equal("1-2 1-3 2-3", visited({ 3, 1, 2 }, 3))
+    assert.equal("2-1 3-4 5-6", visited({ 4, 1, 2, 5, 3, 6 }, 5))
+  end)
+
+  it("have two different x", function() assert.equal("1-3 2-3", visited({ 1, 1, 2 }, 3)) end)
+end)
+
 describe("variance components", function()
   it("agree with R's analysis of variance for groups of different sizes", function()
     for _, row in ipairs(reference.components) do
