@@ -219,10 +219,45 @@ describe("where -g", function()
     assert.matches("main;first;help (first.c) ", folded, 1, true)
     assert.matches("main;second;help (second.c) ", folded, 1, true)
     if not support.have "valgrind" then return end
-    local counted = pmc.where(a, b, { event = "valgrind::instructions", repetitions = 2 })
-    local rows = lists.by(counted:ledger().lines, "label")
-    assert.is_true(rows["help (first.c)"].difference > 0)
-    assert.equal(-rows["help (first.c)"].difference, rows["help (second.c)"].difference)
+    local counted = pmc.where(a, b, { event = "valgrind::instructions", call_chains = true, repetitions = 2 })
+    for _, one in ipairs { counted:ledger(), counted:callers() } do
+      local rows = lists.by(one.lines, "label")
+      assert.is_true(rows["help (first.c)"].difference > 0)
+      assert.equal(-rows["help (first.c)"].difference, rows["help (second.c)"].difference)
+    end
+  end)
+
+  it("names the function whose source changed where what it calls reads alike, by Valgrind, too", function()
+    support.need(support.have "valgrind" and support.have "cc", "no Valgrind, or no C compiler")
+    local programs = {}
+    for i, steps in ipairs { "300", "900" } do
+      local folder = ("%s/%d"):format(support.folder(), i)
+      support.run { "mkdir", folder }
+      local source = support.write(folder .. "/steps.c", [[
+        static __attribute__((noinline)) void spin(volatile int steps)
+        {
+            while (steps-- > 0)
+                ;
+        }
+        __attribute__((noinline)) void work(int rounds)
+        {
+            while (rounds-- > 0)
+                spin(]] .. steps .. [[);
+        }
+        int main(int n, char **words)
+        {
+            work(n * 100);
+            return 0;
+        }]])
+      programs[i] = support.build(folder .. "/steps", "cc", "-g", "-O1", source)
+    end
+    local a, b = pmc.command { programs[1], name = "a" }, pmc.command { programs[2], name = "b" }
+    local found = pmc.where(a, b, { event = "valgrind::instructions", call_chains = true, repetitions = 2 })
+    assert.same({ "main", "work", "spin" }, found:callers().grown.names)
+    assert.equal("work", found:callers().grown.maker)
+    local said = found:report { width = 500 }
+    assert.matches("work makes the difference: with what it calls", said, 1, true)
+    assert.is_nil(said:find("calls instead of", 1, true))
   end)
 
   it("says of page faults who calls what faults, recursion once", function()

@@ -4,6 +4,8 @@
 -- Such a pass counts nothing else. Its period is drawn anew for each repetition, around a mean that follows from what
 -- the event counted before in the same cell; where nothing is known yet, a run that is not recorded finds it out.
 
+local chains = require("pmclua.base.lazy").module "pmclua.profile.chains"
+local identity = require("pmclua.base.lazy").module "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require("pmclua.base.lazy").module "pmclua.base.number"
 local make = require "pmclua.profile.make"
@@ -13,6 +15,7 @@ local random = require "pmclua.stats.random"
 local reading = require "pmclua.counting.reading"
 local remarks = require "pmclua.base.remarks"
 local target_sampler = require("pmclua.base.lazy").module "pmclua.experiment.target_sampler"
+local written = require("pmclua.base.lazy").module "pmclua.profile.written"
 
 ---@class pmclua.Sampling
 local Sampling = {}
@@ -234,22 +237,46 @@ local function program_of(self, step)
   return path and require("pmclua.core").real_path(path)
 end
 
--- The source files that declare functions of one full name, where a program has several: a function of that name.
-local function homes_of(symbols)
+-- The functions of a program by their full name: where each is, and what declares it.
+local function functions_of(symbols)
   local known = {}
   local function look_up(full)
-    local homes, count = {}, 0
-    for _, symbol in ipairs(symbols and symbols:match(full) or {}) do
-      local code = symbol.is_local and symbol.full == full and symbols:code(symbol.offset)
-      if code and code.declared and not homes[code.declared] then
-        homes[code.declared], count = true, count + 1
-      end
+    local same = lists.where(symbols and symbols:match(full) or {},
+      function(symbol) return symbol.full == full end)
+    for _, symbol in ipairs(same) do
+      local code = symbols:code(symbol.offset)
+      symbol.source = code and code.declared
     end
-    return count > 1 and homes or {}
+    return same
   end
   return function(full)
     known[full] = known[full] or look_up(full)
     return known[full]
+  end
+end
+
+-- By the source files that declare functions of one full name, where a program has several, the frame of each.
+local function homes_of(functions)
+  return function(full)
+    local homes, count = {}, 0
+    for _, symbol in ipairs(functions(full)) do
+      if symbol.is_local and symbol.source and not homes[symbol.source] then
+        homes[symbol.source] = chains.frames { fn = full, source = symbol.source, is_local = true }
+        count = count + 1
+      end
+    end
+    return count > 1 and homes or {}
+  end
+end
+
+-- The hash of a function's source lines without its name.
+local function text_of(functions, texts)
+  return function(line)
+    for _, symbol in ipairs(functions(identity.full(line))) do
+      if symbol.source and symbol.source == line.source then
+        return texts:text { fn = line.fn, full = line.full, source = line.source, address = symbol.address }
+      end
+    end
   end
 end
 
@@ -261,8 +288,9 @@ local function simulated_program(run, step)
   local known = run.simulated_programs[path]
   if not known then
     local symbols = require("pmclua.core.symbols").open(path)
-    known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(symbols),
-      written = require("pmclua.profile.written").new(symbols) }
+    local functions, texts = functions_of(symbols), written.new(symbols)
+    known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(functions),
+      written = texts, text = text_of(functions, texts) }
     run.simulated_programs[path] = known
   end
   return known
@@ -283,10 +311,9 @@ function M.add_simulated(record, run, step, result)
         program = program or simulated_program(run, step)
         local profile = require("pmclua.simulate.profile").new(result.files, event, program)
         if declaration.sample.call_chains and result.chains then
-          profile.chains, profile.calls = result.chains(event.simulated)
+          profile.chains, profile.calls = result.chains(event.simulated, program and program.homes)
         end
-        profile.sources = program and require("pmclua.profile.written").sources(profile.lines,
-          function() return program.written end)
+        profile.sources = program and written.sources(profile.lines, function() return program.written end)
         record.profiles = lists.append(record.profiles or {}, { profile })
       end
     end

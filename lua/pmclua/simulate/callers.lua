@@ -3,6 +3,7 @@
 -- Callgrind keeps apart what a function does for each chain of callers ("f'g'main"). A function that calls itself stays
 -- the same frame.
 
+local lists = require "pmclua.base.lists"
 local out_file = require "pmclua.simulate.out_file"
 local spell = require("pmclua.core.symbols").spell
 
@@ -18,13 +19,34 @@ M.UNKNOWN = "[caller unknown]"
 
 local NAMELESS = "code without symbols"         -- as profile.lua has it
 
+-- The full name of a function; nil: "f'2" is f, entered again.
+local function full_name(said)
+  if said:find "^%d+$" then return nil end
+  if said:find "^0x%x+$" or said == "???" then return NAMELESS end
+  return (spell((said:gsub("@@.*$", ""))))
+end
+
 --- The name of a frame in chains: "f'2" is f, entered again; "0x4a10" has no name.
 ---@param said string the symbol
 ---@return string? frame
 function M.frame(said)
-  if said:find "^%d+$" then return nil end
-  if said:find "^0x%x+$" or said == "???" then return NAMELESS end
-  return (spell((said:gsub("@@.*$", ""))):gsub("[;%c]", ":"))
+  local full = full_name(said)
+  return full and (full:gsub("[;%c]", ":"))
+end
+
+-- Notes which of several functions of one name the first of a context is, as its lines' files say.
+local function add_first(self, line)
+  local frame = self.homes(full_name(line.fn:match "^[^']+"))[line.file]
+  if not frame then return end
+  local known = self.first[line.fn]
+  self.first[line.fn] = (known == nil or known == frame) and frame
+end
+
+-- The frame of a function that stands in a context at some place.
+local function frame_at(self, context, at, said)
+  local full = full_name(said)
+  local is_one_of_several = full and next(self.homes(full)) ~= nil
+  return is_one_of_several and self.first[context:sub(at)] or M.frame(said)
 end
 
 -- "main;g;f" of "f'g'main'(below main)".
@@ -32,8 +54,8 @@ local function chain_of(self, context)
   local known = self.known[context]
   if known then return known end
   local names, count = {}, 0
-  for said in context:gmatch "[^']+" do
-    local name = M.frame(said)
+  for at, said in context:gmatch "()([^']+)" do
+    local name = frame_at(self, context, at, said)
     count = count + 1
     if name then table.insert(names, 1, name) end
     if name == "main" then break end
@@ -45,21 +67,24 @@ end
 
 local function add(map, key, count) map[key] = (map[key] or 0) + count end
 
+local function none() return {} end
+
 --- The cost of each chain, and how often its last function was called from the one before it.
 ---@param files pmclua.OutFile[] of one run, written with M.OPTIONS
 ---@param counters string[] whose sum is asked for
+---@param homes? fun(full: string): table<string, string> by source file, the frames of functions of one full name
 ---@return table<string, number> chains "main;f;g"
 ---@return table<string, integer> calls by chain
-function M.of(files, counters)
-  local self, chains, calls = { known = {} }, {}, {}
-  for _, file in ipairs(files) do
-    for _, line in ipairs(out_file.lines(file)) do
-      local chain = chain_of(self, line.fn)
-      local called = line.inclusive and chain_of(self, line.called)
-      if called and called ~= chain then add(calls, called, line.calls) end
-      for _, counter in ipairs(line.inclusive and {} or counters) do
-        add(chains, chain, tonumber(line.counts[counter] or 0))
-      end
+function M.of(files, counters, homes)
+  local self, chains, calls = { known = {}, first = {}, homes = homes or none }, {}, {}
+  local lines = lists.joined(lists.map(files, out_file.lines))
+  for _, line in ipairs(lines) do add_first(self, line) end
+  for _, line in ipairs(lines) do
+    local chain = chain_of(self, line.fn)
+    local called = line.inclusive and chain_of(self, line.called)
+    if called and called ~= chain then add(calls, called, line.calls) end
+    for _, counter in ipairs(line.inclusive and {} or counters) do
+      add(chains, chain, tonumber(line.counts[counter] or 0))
     end
   end
   for chain, count in pairs(chains) do

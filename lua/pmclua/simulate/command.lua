@@ -154,7 +154,7 @@ local function add_callers(self, pass, result)
   if not (sample and sample.call_chains and result.simulated) then return end
   local files, why = files_again(self, "callers", pass.simulated, result)
   if not files then return self.context.remark(NO_CHAINS:format(text.safe(self.workload.name), why)) end
-  function result.chains(counters) return callers.of(files, counters) end
+  function result.chains(counters, homes) return callers.of(files, counters, homes) end
 end
 
 function Simulated:run(pass)

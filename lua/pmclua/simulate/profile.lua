@@ -29,13 +29,14 @@ end
 
 local function line_for(lines, found, program)
   local full, fn = names_of(found)
-  local key = table.concat({ full, found.object or "", home_in(program, full, found) }, "\0")
+  local home = home_in(program, full, found)
+  local key = table.concat({ full, found.object or "", home }, "\0")
   local line = lines[key]
   if not line then
     local is_known = known(found.fn) ~= nil
     line = { file = found.object or UNTOLD, fn = is_known and fn or "code without symbols",
-      full = is_known and full ~= fn and full or nil, nameless = not is_known or nil, count = 0, at = {},
-      of_source = {} }
+      full = is_known and full ~= fn and full or nil, nameless = not is_known or nil,
+      source = home ~= "" and home or nil, is_local = home ~= "" or nil, count = 0, at = {}, of_source = {} }
     lines[key], lines[#lines + 1] = line, line
   end
   return line
@@ -78,8 +79,9 @@ end
 --- The profile of an event in a run of a command.
 ---@param files pmclua.OutFile[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
----@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, true> } that was run; homes:
----  the source files of functions of a full name, where there are several
+---@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, string>,
+---  text?: fun(line: table): string? } that was run; homes: by source file, the frames of functions of a full name, where
+---  there are several; text: the hash of a function's source lines
 ---@return table
 function M.new(files, event, program)
   local lines, total, placed = {}, 0, 0
@@ -88,8 +90,10 @@ function M.new(files, event, program)
     placed = placed + take(lines, file, event.simulated, program)
   end
   for _, line in ipairs(lines) do
-    line.source, line.of_source = home_of(line.of_source), nil
-    line.build_id = line.file == UNTOLD and program and program.build_id or nil
+    line.source, line.of_source = line.source or home_of(line.of_source), nil
+    if line.file == UNTOLD and program then
+      line.build_id, line.text = program.build_id, program.text and program.text(line)
+    end
   end
   local rest = total ~= placed and { ["at no line"] = total - placed } or {}
   return { event = event.name, period = 1, total = total, unit = event.unit or "", rest = rest,

@@ -132,7 +132,8 @@ local function add_grown(list, callers)
       text.percent(found.leaf_share), chain)
     return
   end
-  local calls = found.calls and (", %s calls instead of %s"):format(text.count(found.calls.b),
+  local has_more = found.calls and found.calls.a ~= found.calls.b
+  local calls = has_more and (", %s calls instead of %s"):format(text.count(found.calls.b),
     text.count(found.calls.a)) or ""
   list[#list + 1] = ("%s makes the difference: with what it calls it has %s of it, %s has %s (%s%s)"):format(
     text.safe(found.maker), text.percent(found.maker_share), text.safe(found.leaf),
