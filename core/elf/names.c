@@ -68,7 +68,8 @@ static const struct suffix *last_suffix(const char *text, size_t length, size_t 
             && (has_number || suffixes[i].numbered == MAYBE))
             return &suffixes[i];
     *start = end;
-    return has_number && !memchr(text, '@', end) ? &number : NULL;      /* f@LIB_2.1 has a version */
+    /* "f@LIB_2.1" has a version; "f._omp_fn.1" is the second part of f that threads run. */
+    return has_number && !memchr(text, '@', end) && !memchr(text, '.', end) ? &number : NULL;
 }
 
 static size_t without_suffixes(const char *text, size_t length, int *is_part)
