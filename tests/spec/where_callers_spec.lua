@@ -111,6 +111,23 @@ describe("the function that makes the difference", function()
       rows.once.difference })
   end)
 
+  it("is nobody where no callee of the outermost function is known to differ", function()
+    local function noisy(id, count, step)
+      local list = {}
+      for i = 1, 12 do
+        local noise = 30 * (i * step % 12)
+        list[i] = side(id, { ["main;f"] = count + noise, ["main;g"] = count - noise })[1]
+      end
+      return list
+    end
+    local found = callers.new { a = noisy("aa", 500, 5), b = noisy("bb", 520, 7), paired = true }
+    local rows = lists.by(found.lines, "label")
+    assert.same({ "more", "undecided", "undecided" },
+      { rows.main.verdict, rows.f.verdict, rows.g.verdict })
+    assert.is_true(found.differs)
+    assert.is_nil(found.grown)
+  end)
+
   it("is nobody where the totals do not differ", function()
     assert.is_nil(grown(side("aa", { ["main;f"] = 10 }), side("bb", { ["main;f"] = 10 })))
   end)

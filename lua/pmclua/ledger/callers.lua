@@ -176,13 +176,19 @@ local function leave_out(root, unknown)
   root.a, root.b, root.children[unknown.name] = root.a - unknown.a, root.b - unknown.b, nil
 end
 
+-- That the outermost function has the difference is said only where it is its own: no callee of it is known to differ.
+local function says_nothing(path, whole)
+  local own = path[1].own
+  return not path[2] and (own.b - own.a) / whole < MOST
+end
+
 local function grown(sides, names)
   local root = tree_of(sides)
   local whole = root.b - root.a
   leave_out(root, root.children[chains.UNKNOWN])
   if (root.b - root.a) / whole < LEAST_KNOWN then return nil end
   local path, trunk = path_of(root, lists.set(lists.column(names, "key")))
-  if trunk < 1 then return nil end
+  if trunk < 1 or says_nothing(path, whole) then return nil end
   local k = maker_of(path, trunk, sides)
   local maker, below, leaf = path[k], path[k + 1], path[#path]
   return { names = lists.column(path, "name"), difference = whole,
