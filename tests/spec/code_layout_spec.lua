@@ -171,6 +171,22 @@ describe("layout.build", function()
     assert.matches("layout: build: 'sh .*/build %d+' failed: no rule", said)
   end)
 
+  it("is said to have done nothing where the program is as it was, and which source is newer", function()
+    local folder = support.folder()
+    support.write(folder .. "/prog", "#!/bin/sh\n")
+    os.execute(("chmod +x %s/prog && touch -d 2020-01-01 %s/prog"):format(folder, folder))
+    support.write(folder .. "/prog.c", "")
+    local function remarks(line)
+      return table.concat(pmc.experiment { workloads = { folder .. "/prog" }, events = "page-faults",
+        layout = { build = ("sh %s {seed}"):format(build(folder, line)) }, repetitions = 4, warmup = 0 }
+        :run { store = false, quiet = true }.remarks, "\n")
+    end
+    local said = remarks ":"
+    local path = folder .. "/prog"
+    assert.matches(("did nothing: %s is as it was, older than %s.c"):format(path, path), said, 1, true)
+    assert.not_matches("did nothing", remarks(("touch %s/prog"):format(folder)))
+  end)
+
   it("is refused where it would be ignored", function()
     local function mistakes(spec)
       return support.message_of(pmc.experiment, support.merged({ workloads = { "true" },

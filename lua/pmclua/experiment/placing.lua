@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local idle_build = require("pmclua.base.lazy").module "pmclua.experiment.idle_build"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -20,7 +21,7 @@ Placing.__index = Placing
 ---@return pmclua.Placing
 function M.new(declaration, session, counter)
   return setmetatable({ declaration = declaration, session = session, counter = counter, known = {},
-    built = {},
+    built = {}, remarks = {},
     in_place = declaration.build ~= nil and not M.names_seed(declaration) }, Placing)
 end
 
@@ -70,11 +71,18 @@ local function build_once(self, cell, code)
   local key = require("pmclua.workload.shellwords").fill(build.name, levels)
   if self.built[key] then return end
   if self.in_place then self.built = {} end
+  local workloads = self.declaration.workloads
+  local before = self.in_place and idle_build.before(workloads, levels) or {}
   local result = self.session:run_only(function(message)
     build:define(message, build_levels(self, levels), { session = self.session })
   end)
   local is_built = result.outcome == "done" and result.exit == 0 and not build:complaint(result)
   if not is_built then error(failed(build, key, result), 0) end
+  local said = not self.remarks[1] and idle_build.said(workloads, levels, before)
+  if said then
+    require("pmclua.host.output").note("%s", said)
+    self.remarks[1] = said
+  end
   self.built[key], self.has_links = true, true
 end
 

@@ -424,6 +424,7 @@ function Run:execute()
     end
   end
   self.remarks:append(self.missing.remarks)
+  self.remarks:append(self.placing.remarks)
   local ended = not ok and ended_by(status)
   local is_refused = ended and ended ~= hooks.FAILED and ended ~= hooks.INTERRUPTED and not self.has_taken
   if is_refused or raised.field(ended, "quiet") then error(ended, 0) end

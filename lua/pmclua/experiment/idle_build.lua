@@ -1,0 +1,68 @@
+--- idle_build.lua: a build command that did nothing: its programs are as they were, and may be older than their sources.
+--
+-- `make` takes a program whose files have not changed for made, whatever flags it is given: then layouts are one layout.
+
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+
+local M = {}
+
+local SOURCES = lists.set { "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "S", "rs", "go", "zig", "f90", "d" }
+local MOST_ENTRIES, DEEPEST = 5000, 6   -- of a folder that is looked through
+
+-- Files that commands run, which a build may make: those that their words name.
+local function programs_of(workloads, levels)
+  local paths = {}
+  for _, workload in ipairs(workloads) do
+    local words = workload.kind == "command" and lists.joined { { workload:program(levels) or nil },
+      workload.argv } or {}
+    for _, word in ipairs(words) do
+      local path = word:find "^/" and word or (workload.cwd or ".") .. "/" .. word
+      local facts = core.stat(path)
+      if facts then paths[path] = facts.mtime_ns end
+    end
+  end
+  return paths
+end
+
+-- The newest source in a folder: its path, and when it was changed.
+local function newest_in(folder, deep, found)
+  local lfs = require "lfs"
+  for _, name in ipairs(require("pmclua.host.machine").entries(folder) or {}) do
+    local path = folder .. "/" .. name
+    found.entries = found.entries + 1
+    if found.entries > MOST_ENTRIES then return end
+    local mode = not name:find "^%." and lfs.symlinkattributes(path, "mode")
+    if mode == "directory" and deep < DEEPEST then newest_in(path, deep + 1, found) end
+    local facts = mode == "file" and SOURCES[name:match "%.(%w+)$" or ""] and core.stat(path)
+    if facts and (not found.mtime_ns or facts.mtime_ns > found.mtime_ns) then
+      found.path, found.mtime_ns = path, facts.mtime_ns
+    end
+  end
+end
+
+--- What there is before a build.
+---@param workloads table[]
+---@param levels table
+---@return table<string, any> when each file was changed, by path
+function M.before(workloads, levels) return programs_of(workloads, levels) end
+
+--- What to say where a build left all programs as they were.
+---@param workloads table[]
+---@param levels table
+---@param before table<string, any> of `before`
+---@return string? nil: it made something
+function M.said(workloads, levels, before)
+  local after = programs_of(workloads, levels)
+  local names = lists.keys(after)
+  local is_made = lists.any(names, function(path) return before[path] ~= after[path] end)
+  if is_made or not next(before) then return nil end
+  local program = lists.find(names, function(path) return not path:find "^/usr/" end) or names[1]
+  local found = { entries = 0 }
+  newest_in(program:match "^(.*)/[^/]*$", 1, found)
+  local is_older = found.mtime_ns and found.mtime_ns > after[program]
+  return ("the build command did nothing: %s is as it was%s; layouts are all one (make -B makes all anew)")
+    :format(program, is_older and ", older than " .. found.path or "")
+end
+
+return M
