@@ -57,6 +57,7 @@ function M.links(page)
   for target in M.prose(page):gsub("`[^`]*`", ""):gmatch "%]%(([^%s)]+)[^)]*%)" do
     list[#list + 1] = target
   end
+  for target in M.prose(page):gmatch "\n%[[^%]\n]+%]: (%S+)" do list[#list + 1] = target end
   return list
 end
 
