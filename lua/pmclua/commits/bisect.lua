@@ -91,13 +91,14 @@ local function count_steps(self, commits, event)
   local result = exact.run { commits = #commits, margin = M.margin(self, event), all = self.options.all,
     count = function(i) return self.measured:count(commits[i], event) end }
   if result.broken then end_does_not_build(self, commits[result.broken]) end
-  local found = { before = result.before, after = result.after, steps = lists.map(result.steps, function(step)
+  local outcome = { before = result.before, after = result.after }
+  outcome.steps = lists.map(result.steps, function(step)
     local made = step_of(commits, step.from, step.to, { mean = 100 * exact.share(step) })
     made.before, made.after = step.before, step.after
     return made
-  end) }
-  if #found.steps == 0 then found.reason = "equal" end
-  return found
+  end)
+  if #outcome.steps == 0 then outcome.reason = "equal" end
+  return outcome
 end
 
 -- Steps of a time among commits: the largest; with --all those before and behind it, too.
@@ -110,19 +111,19 @@ local function time_steps(self, commits, event)
   if answer.reason == "broken" and answer.kind == "none" then
     end_does_not_build(self, commits[answer.commit])
   end
-  local found = { answer = answer, reason = answer.reason, steps = {} }
-  if answer.kind == "none" then return found end
-  found.steps[1] = step_of(commits, answer.from, answer.to, answer.step)
-  if not (self.options.all and answer.kind == "commit") then return found end
+  local outcome = { answer = answer, reason = answer.reason, steps = {} }
+  if answer.kind == "none" then return outcome end
+  outcome.steps[1] = step_of(commits, answer.from, answer.to, answer.step)
+  if not (self.options.all and answer.kind == "commit") then return outcome end
   local before = { unpack(commits, 1, answer.from) }
   local behind = { unpack(commits, answer.to) }
   local all = {}
-  for _, part in ipairs { before, found, behind } do
+  for _, part in ipairs { before, outcome, behind } do
     local steps = part.steps or #part > 1 and time_steps(self, part, event).steps or {}
     lists.append(all, steps)
   end
-  found.steps = all
-  return found
+  outcome.steps = all
+  return outcome
 end
 
 -- The steps inside a merged branch, where the merge has one; nil: it is the merge's own.
@@ -244,13 +245,13 @@ end
 local function search_events(self, levels, events)
   for i, event in ipairs(events) do
     local find = is_exact(event) and count_steps or time_steps
-    local found = find(self, levels, event)
-    descend(self, found, find, event)
-    self.event, self.steps, self.reason, self.answer = event, found.steps, found.reason, found.answer
-    self.before, self.after = found.before or self.before, found.after or self.after
-    if #found.steps > 0 or i == #events then return end
+    local outcome = find(self, levels, event)
+    descend(self, outcome, find, event)
+    self.event, self.steps, self.reason, self.answer = event, outcome.steps, outcome.reason, outcome.answer
+    self.before, self.after = outcome.before or self.before, outcome.after or self.after
+    if #outcome.steps > 0 or i == #events then return end
     if not self.options.quiet then
-      output.note("%s: no step (%s); going on with %s", event, found.reason, events[i + 1])
+      output.note("%s: no step (%s); going on with %s", event, outcome.reason, events[i + 1])
     end
   end
 end

@@ -204,16 +204,16 @@ local function has_others(self, estimate)
 end
 
 local function conclude(self, gap, estimate)
-  local found = { step = interval(estimate), from = gap.from, to = gap.to,
+  local more = { step = interval(estimate), from = gap.from, to = gap.to,
     confirmed_with = self.confirmed_with,
     has_others = has_others(self, estimate), q = gap.q }
   local layout_sd = max(LEAST_LAYOUT_SD, self.posterior.layout_sd)
   if not self.problem.draws_layouts and abs(estimate.mean) < LAYOUTS * layout_sd then
-    return answer(self, "range", "layout", found)
+    return answer(self, "range", "layout", more)
   end
-  if gap.to - gap.from > 1 then return answer(self, "range", "broken", found) end
-  found.commit = gap.to
-  return answer(self, "commit", nil, found)
+  if gap.to - gap.from > 1 then return answer(self, "range", "broken", more) end
+  more.commit = gap.to
+  return answer(self, "commit", nil, more)
 end
 
 -- ---- the search ----------------------------------------------------------------------------------------

@@ -189,9 +189,9 @@ end
 ---@param address number|ffi.cdata*
 ---@return string? name, string? module
 function Linux:find(address)
-  local found = ffi.new "struct pmclua_linux_function"
-  if C.pmclua_kallsyms_find(self.handle, address, found) < 0 then return nil end
-  return ffi.string(found.name), found.module[0] ~= 0 and ffi.string(found.module) or nil
+  local raw = ffi.new "struct pmclua_linux_function"
+  if C.pmclua_kallsyms_find(self.handle, address, raw) < 0 then return nil end
+  return ffi.string(raw.name), raw.module[0] ~= 0 and ffi.string(raw.module) or nil
 end
 
 ---@class pmclua.core.Code what an instruction belongs to

@@ -116,11 +116,11 @@ function M.metrics(value, wrong)
   local metrics, seen = {}, {}
   local given = list_of("metrics", value, wrong, "metrics must be a list, not a %s") or {}
   for i, formula in ipairs(each_formula(given)) do
-    local found, problem
-    if type(formula) == "string" then found, problem = metrics_of(formula)
+    local defined, problem
+    if type(formula) == "string" then defined, problem = metrics_of(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    for _, one in ipairs(found or {}) do add_metric(metrics, seen, one) end
-    if not found then
+    for _, one in ipairs(defined or {}) do add_metric(metrics, seen, one) end
+    if not defined then
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
     end

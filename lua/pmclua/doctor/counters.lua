@@ -37,10 +37,10 @@ local function try_kind(kind)
     local events, problem = event.parse(kind[i])
     local explained = events and require("pmclua.event.explain").event(events[1])
       or { status = "unsupported", reason = problem.message }
-    local found = { name = kind[1], example = kind[i], status = explained.status, why = explained.reason,
+    local row = { name = kind[1], example = kind[i], status = explained.status, why = explained.reason,
       help = explained.hint, note = explained.note }
-    if found.status == "counted" then return found end
-    first = first or found
+    if row.status == "counted" then return row end
+    first = first or row
   end
   return first
 end
@@ -139,14 +139,14 @@ end
 function M.pmus(tree)
   local list, several = {}, #tree:core_pmus() > 1
   for i, pmu in ipairs(tree:pmus()) do
-    local found = { name = pmu.name, type = pmu.type, kind = kind_of(pmu), cpus = pmu.cpus or pmu.core_cpus,
+    local row = { name = pmu.name, type = pmu.type, kind = kind_of(pmu), cpus = pmu.cpus or pmu.core_cpus,
       events = #pmu:alias_names() }
-    if found.kind == "core" then
+    if row.kind == "core" then
       local asked = { name = pmu.name, is_one_of_several = several }
-      found.counters = M.count(asked, target_for(pmu, several))
-      found.is_untried = several and not found.counters and attr_on(asked, ANYWHERE[1]) ~= nil
+      row.counters = M.count(asked, target_for(pmu, several))
+      row.is_untried = several and not row.counters and attr_on(asked, ANYWHERE[1]) ~= nil
     end
-    list[i] = found
+    list[i] = row
   end
   return list
 end

@@ -139,18 +139,18 @@ end
 local function test(truth)
   local spec, why = truth.event, nil
   if type(spec) == "function" then spec, why = spec() end
-  local found = { name = truth.name, event = spec, truth = truth.truth:format(text.count(truth.n)),
+  local verdict = { name = truth.name, event = spec, truth = truth.truth:format(text.count(truth.n)),
     verdict = "untested" }
   local points = nil
   if spec then points, why = count(truth, spec) end
   if not points then
-    found.why = kernels.reason(why)
+    verdict.why = kernels.reason(why)
   elseif truth.slope then
-    judge_slope(found, points, truth.each)
+    judge_slope(verdict, points, truth.each)
   else
-    M.judge(found, points, truth.each * truth.n)
+    M.judge(verdict, points, truth.each * truth.n)
   end
-  return found
+  return verdict
 end
 
 -- ---- all of them ---------------------------------------------------------------------------------

@@ -47,12 +47,12 @@ function M.complete(list)
   local file, code = symbols.debug_file(id, left)
   local took = (core.now_ns() - start) / 1e9
   left = left - took
-  local found = file and symbols.open(list.path, file)
-  local outcome = found and "" or ": " .. (WHY[code] or code or "it cannot be read")
+  local fetched = file and symbols.open(list.path, file)
+  local outcome = fetched and "" or ": " .. (WHY[code] or code or "it cannot be read")
   asked[id] = ("the servers of DEBUGINFOD_URLS were asked for the debug information of %s, for %s%s"):format(
     text.safe(list.path), number.value(took * 1e9, "ns"), outcome)
-  if found then list:close() end
-  return found or nil, asked[id]
+  if fetched then list:close() end
+  return fetched or nil, asked[id]
 end
 
 return M

@@ -97,15 +97,15 @@ end
 ---@return string[]
 function M.loaded(image)
   if image.pid then return mapped_by(image.pid) end
-  local found = linked.of(image)
-  return found and found:paths() or {}
+  local closure = linked.of(image)
+  return closure and closure:paths() or {}
 end
 
 local function find_library(name, image)
-  local found = not image.pid and linked.of(image)
-  local loaded = image.pid and mapped_by(image.pid) or found and found:paths() or {}
+  local closure = not image.pid and linked.of(image)
+  local loaded = image.pid and mapped_by(image.pid) or closure and closure:paths() or {}
   local path = lists.find(loaded, function(candidate) return is_called(candidate, name) end)
-    or found and found:later(name, is_called)
+    or closure and closure:later(name, is_called)
   if path then return path end
   local names = lists.map(loaded, function(candidate) return candidate:match "[^/]*$" end)
   if not image.pid then M.of_file(image.program) end        -- says where it is no program at all

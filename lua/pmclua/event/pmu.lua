@@ -89,9 +89,11 @@ end
 local function legacy_of(pmu, given, tree)
   for _, core_pmu in ipairs(tree:hybrid()) do
     if core_pmu.name == pmu.name then
-      local found = names.find(given.name.text)
-      if found and found.source == "hardware" then return { type = found.type, config = found.config } end
-      local config = not found and cache.find(given.name)
+      local generic = names.find(given.name.text)
+      if generic and generic.source == "hardware" then
+        return { type = generic.type, config = generic.config }
+      end
+      local config = not generic and cache.find(given.name)
       return config and { type = names.TYPE_CACHE, config = config }
     end
   end

@@ -63,9 +63,9 @@ end
 local function is_wide(summary)
   if summary.n < 2 or summary.exact then return false end
   local means = require "pmclua.stats.mean"
-  local found = means.of(summary.values)
-  local low, high = means.interval(found, stop.simulated_level())
-  return (high - low) / 2 > NARROW * math.abs(found.mean)
+  local estimate = means.of(summary.values)
+  local low, high = means.interval(estimate, stop.simulated_level())
+  return (high - low) / 2 > NARROW * math.abs(estimate.mean)
 end
 
 local function counts_are_wide(result, names)

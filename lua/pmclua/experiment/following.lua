@@ -128,9 +128,9 @@ end
 local function sum_parts(regions, result)
   local list = {}
   for i, calls in ipairs(regions) do
-    local found = result.regions[i]
-    local has_numbers = found.calls ~= 0 and not region_calls.why_not(calls, "duration")
-    if has_numbers then list[#list + 1] = sum_part(calls, found, result) end
+    local followed = result.regions[i]
+    local has_numbers = followed.calls ~= 0 and not region_calls.why_not(calls, "duration")
+    if has_numbers then list[#list + 1] = sum_part(calls, followed, result) end
   end
   return list
 end
@@ -140,16 +140,16 @@ end
 ---@param result table of Session:run, whose `regions` become a pmclua.Followed
 ---@param columns table<string, integer> of the events' counts in a call
 function M.complete(list, result, columns)
-  local found, dropped = result.regions, require "pmclua.explain.dropped"
+  local regions, dropped = result.regions, require "pmclua.explain.dropped"
   for i, about in ipairs(list) do
     local point = about.points[1]
-    found[i].notes, found[i].is_pair, found[i].file = about.notes, point.kind == "from", point.file
+    regions[i].notes, regions[i].is_pair, regions[i].file = about.notes, point.kind == "from", point.file
   end
-  found.columns, found.costs = columns, found.costs or {}
-  found.skipped = lists.map(list.skipped or {}, function(problem) return problem.message end)
-  found.remarks = {}
+  regions.columns, regions.costs = columns, regions.costs or {}
+  regions.skipped = lists.map(list.skipped or {}, function(problem) return problem.message end)
+  regions.remarks = {}
   for field, said in pairs { dropped = "unfollowed", unseen = "unlooked", left = "left" } do
-    if result[field] then table.insert(found.remarks, dropped[said](result[field])) end
+    if result[field] then table.insert(regions.remarks, dropped[said](result[field])) end
   end
 end
 

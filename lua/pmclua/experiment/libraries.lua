@@ -39,9 +39,9 @@ local function loaded_program(command, levels)
 end
 
 local function paths_of(program, cwd, library_path, preload)
-  local found = program and linked.of { program = program, cwd = cwd, library_path = library_path,
+  local closure = program and linked.of { program = program, cwd = cwd, library_path = library_path,
     preload = preload }
-  return found and found:paths() or {}
+  return closure and closure:paths() or {}
 end
 
 -- What is preloaded by its path goes into every program that is started, whatever the first one loads.

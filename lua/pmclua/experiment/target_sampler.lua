@@ -69,16 +69,16 @@ function M.around(target, event, options, fn)
   if watched then watched:start() end
   sampler:start()
   local ok, result = pcall(fn)
-  local found, code = sampler:finish()
+  local block, code = sampler:finish()
   sampler:close()
   local remarks = close_watch(watched)
   budget.give_back(taken)
   if not ok then error(result, 0) end
-  if not found then
+  if not block then
     error(explain.problem { code = code, operation = "sample",
       message = ("the samples of %s could not be read: %s"):format(target.name, code) }, 0)
   end
-  return found, result, remarks
+  return block, result, remarks
 end
 
 return M

@@ -37,8 +37,8 @@ function M.find(name, more)
   local unseen
   for folder in (M.from_root(os.getenv "PATH") .. ":" .. (more or "")):gmatch "[^:]+" do
     local path = folder .. "/" .. name
-    local found, mode_or_code = core.signature(path)
-    if not found then
+    local signature, mode_or_code = core.signature(path)
+    if not signature then
       unseen = unseen or not ABSENT[mode_or_code] and ("%s: %s"):format(path, mode_or_code) or nil
     elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0
       and require("pmclua.host.paths").may_run_from(folder, "PATH") then return path end

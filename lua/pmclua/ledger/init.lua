@@ -209,8 +209,8 @@ end
 
 -- Whether the interval of the median of the pairs leaves 0 out.
 local function signs_differ(row, level)
-  local found = row.signs and interval.paired_difference(row.signs[2], row.signs[1], level)
-  return found ~= nil and found.low ~= nil and (found.low > 0 or found.high < 0)
+  local shift = row.signs and interval.paired_difference(row.signs[2], row.signs[1], level)
+  return shift ~= nil and shift.low ~= nil and (shift.low > 0 or shift.high < 0)
 end
 
 local function judge(row, tested, can_name)
@@ -236,8 +236,8 @@ local function rows_of(lines, asked, spread)
       compare(row, asked, spread)
       set_interval(row, rule.INTERVAL_LEVEL)
     else
-      local found = interval.median(by_group(line.a, asked.groups), rule.INTERVAL_LEVEL)
-      row.median, row.low, row.high, row.level = found.median, found.low, found.high, rule.INTERVAL_LEVEL
+      local median = interval.median(by_group(line.a, asked.groups), rule.INTERVAL_LEVEL)
+      row.median, row.low, row.high, row.level = median.median, median.low, median.high, rule.INTERVAL_LEVEL
       row.exact = asked.exact and order.are_equal(line.a)
     end
   end

@@ -206,13 +206,13 @@ end
 
 local function open_linux(self)
   if self.linux == nil then
-    local found, code = symbols_of.linux(self.kallsyms)
+    local linux, code = symbols_of.linux(self.kallsyms)
     if code == "EACCES" then
       self:say "Linux hides where its functions are (kernel.kptr_restrict): they are one line"
     elseif code then
       self:say("the functions of Linux have no names: %s: %s", self.kallsyms, code)
     end
-    self.linux = found or false
+    self.linux = linux or false
   end
   return self.linux
 end

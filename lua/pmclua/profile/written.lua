@@ -77,10 +77,10 @@ local function hash_of(line) return core.hash((line:gsub("%s+", ""))):sub(-M.DIG
 ---@param source string as the debug information has it
 ---@return pmclua.SourceText
 function Written:source(source)
-  local found = source_of(self, source)
-  found.text = found.text or { why = found.why,
-    hashes = found.lines and table.concat(lists.map(found.lines, hash_of)) }
-  return found.text
+  local known = source_of(self, source)
+  known.text = known.text or { why = known.why,
+    hashes = known.lines and table.concat(lists.map(known.lines, hash_of)) }
+  return known.text
 end
 
 --- The texts of all sources that lines of a profile are of. Of one that two files were made of, one of which is older,

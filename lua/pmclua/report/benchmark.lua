@@ -54,13 +54,13 @@ end
 -- A function that gives a value of each repetition of the block that times are of: of the same block in
 -- its order, else looked up.
 local function by_row(cell, name, block)
-  local found = read_cell(cell, name)
-  if found.block == block then
-    local value_of_row = values_of_rows(found)
-    return function(row) return value_of_row[row] end, found.list
+  local summary = read_cell(cell, name)
+  if summary.block == block then
+    local value_of_row = values_of_rows(summary)
+    return function(row) return value_of_row[row] end, summary.list
   end
   local by_block = cell:values_by_block(name)
-  return function(row) return by_block[block.index[row]] end, found.list
+  return function(row) return by_block[block.index[row]] end, summary.list
 end
 
 ---@class pmclua.BenchmarkCounter
@@ -132,13 +132,13 @@ local function aggregate_entry(cell, number, aggregate, wall, cpu, extra)
 end
 
 local function add_cell(add, cell, number)
-  local found = times.of(cell)
-  local count = #found.rows
+  local timing = times.of(cell)
+  local count = #timing.rows
   if count == 0 then return end
-  local extra = counters(cell, found.block)
+  local extra = counters(cell, timing.block)
   local head, keys = repetition_texts(cell, number, count, extra)
-  for k = 1, count do add(repetition_entry(found, k, head, keys, extra)) end
-  local wall, cpu = times.list(found, "wall"), times.list(found, "cpu")
+  for k = 1, count do add(repetition_entry(timing, k, head, keys, extra)) end
+  local wall, cpu = times.list(timing, "wall"), times.list(timing, "cpu")
   for k = 1, count do cpu[k] = cpu[k] or wall[k] end
   for _, aggregate in ipairs(AGGREGATES) do
     local entry = aggregate_entry(cell, number, aggregate, wall, cpu, extra)

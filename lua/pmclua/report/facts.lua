@@ -56,11 +56,11 @@ end
 
 -- How much of the spread is between the processes or layouts that were drawn.
 local function components_entry(cell, name)
-  local found = cell:components(name)
-  if not found then return nil end
+  local components = cell:components(name)
+  if not components then return nil end
   local _, what = cell:clusters()
-  return { [what == "layouts" and "layout" or "process"] = or_null(found.between_share),
-    run = or_null(found.within_share), [what] = found.groups, n = found.n }
+  return { [what == "layouts" and "layout" or "process"] = or_null(components.between_share),
+    run = or_null(components.within_share), [what] = components.groups, n = components.n }
 end
 
 local function summary_entry(cell, name)

@@ -76,12 +76,12 @@ end
 function M.layouts(cells, name)
   local layout, run, title, varies, what = {}, {}, nil, false, "layout"
   for _, cell in ipairs(cells) do
-    local found = name and cell:components(name)
-    if found and found.between_share then
-      layout[#layout + 1], run[#run + 1] = found.between_share, found.within_share
+    local parts = name and cell:components(name)
+    if parts and parts.between_share then
+      layout[#layout + 1], run[#run + 1] = parts.between_share, parts.within_share
       local drawn = cell.result.header.layouts
       what = not drawn and "process" or (drawn[1] or {}).code and "layout and code" or what
-      title, varies = cell:summary(name).title, varies or found.between_share + found.within_share > 0
+      title, varies = cell:summary(name).title, varies or parts.between_share + parts.within_share > 0
     end
   end
   if not varies then return nil end

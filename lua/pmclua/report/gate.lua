@@ -56,10 +56,10 @@ end
 
 -- A note on counts that stem from one layout, not from the code.
 local function odd(row)
-  local found = row.odd_layout
-  if not found then return "" end
-  return ("; one layout alone has %s, the others %s: that is layout"):format(change(found.ratio),
-    change(found.others))
+  local odd_layout = row.odd_layout
+  if not odd_layout then return "" end
+  return ("; one layout alone has %s, the others %s: that is layout"):format(change(odd_layout.ratio),
+    change(odd_layout.others))
 end
 
 -- The reason without what needed what.

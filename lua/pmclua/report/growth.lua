@@ -142,12 +142,12 @@ end
 
 -- "rows at 4,096 (beyond the data): 5.1 ms, 95 % interval of a value 4.8 … 5.4".
 local function prediction(growth, who, size)
-  local found, why = growth:at(size)
+  local predicted, why = growth:at(size)
   local place = who .. " at " .. size_of(growth, size)
-  if not found then return ("%s: no prediction: %s"):format(place, why) end
-  return ("%s%s: %s, %s of a value %s"):format(place, found.beyond and " (beyond the data)" or "",
-    in_unit(growth, found), words.interval_of(growth.level),
-    text.interval(found.low, found.high, found.value, growth.unit))
+  if not predicted then return ("%s: no prediction: %s"):format(place, why) end
+  return ("%s%s: %s, %s of a value %s"):format(place, predicted.beyond and " (beyond the data)" or "",
+    in_unit(growth, predicted), words.interval_of(growth.level),
+    text.interval(predicted.low, predicted.high, predicted.value, growth.unit))
 end
 
 -- Notes on one fit: other shapes, breaks, predictions.

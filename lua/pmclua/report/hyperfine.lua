@@ -32,17 +32,17 @@ end
 local function in_seconds(ns) return ns and ns / NS or json.null end
 
 local function entry(cell)
-  local found = times.of(cell)
-  if #found.rows == 0 then return nil end
-  local wall = times.list(found, "wall")
+  local timing = times.of(cell)
+  if #timing.rows == 0 then return nil end
+  local wall = times.list(timing, "wall")
   local mean, deviation = times.moments(wall)
   local summary = stats.summary(wall)
   return { command = cell.workload, mean = mean / NS, stddev = in_seconds(deviation),
-    median = summary.median / NS, user = in_seconds(times.known_mean(times.list(found, "user"))),
-    system = in_seconds(times.known_mean(times.list(found, "system"))), min = summary.minimum / NS,
+    median = summary.median / NS, user = in_seconds(times.known_mean(times.list(timing, "user"))),
+    system = in_seconds(times.known_mean(times.list(timing, "system"))), min = summary.minimum / NS,
     max = summary.maximum / NS, times = seconds(wall),
-    memory_usage_byte = all_known(times.list(found, "memory")),
-    exit_codes = all_known(times.list(found, "exit")), parameters = parameters(cell) }
+    memory_usage_byte = all_known(times.list(timing, "memory")),
+    exit_codes = all_known(times.list(timing, "exit")), parameters = parameters(cell) }
 end
 
 --- Writes the result as hyperfine would export it.

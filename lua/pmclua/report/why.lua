@@ -130,14 +130,14 @@ local function ledger_table(why, all)
 end
 
 local function waits_table(why, all)
-  local found = why.waits
-  local shown = found and lists.where(found.lines, function(row) return all or is_shown(row) end) or {}
+  local waits = why.waits
+  local shown = waits and lists.where(waits.lines, function(row) return all or is_shown(row) end) or {}
   if #shown == 0 then return nil end
   local without_share = columns(why, "call")
   table.remove(without_share, SHARE)
   return { title = { "what the first thread waited for" }, columns = without_share,
     rows = lists.map(shown, function(row)
-      local cells = row_of(row, found.unit)
+      local cells = row_of(row, waits.unit)
       table.remove(cells, SHARE)
       cells.tones = { [SHARE] = words.TONES[row.verdict] }
       return cells
@@ -146,12 +146,12 @@ local function waits_table(why, all)
 end
 
 local function cycles_table(why, all)
-  local found = why.cycles
-  if not found then return nil end
-  local rows, hidden = rows_of(found, all)
-  rows[#rows][1] = found.of
-  return { title = { found.of .. " by node of the vendor's tree", text.plural(found.n, why.paired and "pair"
-      or "repetition") }, columns = columns(why, "node"), rows = rows, notes = ledger_notes(found, hidden) }
+  local cycles = why.cycles
+  if not cycles then return nil end
+  local rows, hidden = rows_of(cycles, all)
+  rows[#rows][1] = cycles.of
+  return { title = { cycles.of .. " by node of the vendor's tree", text.plural(cycles.n, why.paired and "pair"
+      or "repetition") }, columns = columns(why, "node"), rows = rows, notes = ledger_notes(cycles, hidden) }
 end
 
 local MOST_SUSPECTS = 8

@@ -90,8 +90,8 @@ end
 ---@return pmclua.RegionName
 function M.named(events, name)
   local all, field = M.names(events), text.field(name)
-  local found = lists.find(all, function(about) return about.field == field end)
-  if found then return found end
+  local column = lists.find(all, function(about) return about.field == field end)
+  if column then return column end
   error(explain.problem { code = "ENOENT", operation = "report",
     message = ("regions have no '%s'"):format(name),
     hint = text.meant_or_all(name, lists.column(all, "title")) }, 0)
@@ -133,9 +133,9 @@ end
 --- Why the calls have no such value; nil where they have. They have their durations, but where one thread
 --- alone was followed, or what is between two points is a thread's.
 local function why_not_theirs(self, run, column, is_self)
-  local found = found_in(self, run)
-  if not self.is_pair and has_come_from_elsewhere(found, run.regions) then return NOT_FOLLOWED end
-  if not found.switching or found.switching == 0 then return nil end
+  local calls_found = found_in(self, run)
+  if not self.is_pair and has_come_from_elsewhere(calls_found, run.regions) then return NOT_FOLLOWED end
+  if not calls_found.switching or calls_found.switching == 0 then return nil end
   if run.regions.path ~= "all threads" then return NOT_FOLLOWED end
   if column ~= DURATION or self.is_pair then return NOT_THE_CALLS end
   return is_self and NO_TOTAL or nil
@@ -178,15 +178,15 @@ end
 
 -- The status of what a run has no number of, and why; nil where it may have one.
 local function absence(self, run, column, event, is_self)
-  local found = found_in(self, run)
+  local calls_found = found_in(self, run)
   -- Probes are on the PMU with the events: what they did not see may have been.
-  local is_unseen = run.ran == 0 or run.ran < 1 and found.entries == 0
+  local is_unseen = run.ran == 0 or run.ran < 1 and calls_found.entries == 0
   if is_unseen then return "not-counted", reading.why(event or {}, "never-on") end
-  if self.unseen and found.entries == 0 then return "not-counted", self.unseen end
+  if self.unseen and calls_found.entries == 0 then return "not-counted", self.unseen end
   local status, why
   if event and run.whole[column] == 0 then status, why = zero_cause(event) end
   if status then return status, why end
-  why = why_not_theirs(self, run, column, is_self) or found.calls == 0 and no_call(self, found)
+  why = why_not_theirs(self, run, column, is_self) or calls_found.calls == 0 and no_call(self, calls_found)
   return why and "not-counted", why
 end
 
@@ -224,16 +224,16 @@ end
 function RegionCalls:values(name, is_self)
   local run, column, event = counted(self, name, is_self)
   if not run then return { status = column, why = event, n = 0 } end
-  local found, spread = found_in(self, run), spread_of(self, run, column, is_self)
-  if found.switching and found.switching ~= 0 then return durations(spread) end
+  local calls_found, spread = found_in(self, run), spread_of(self, run, column, is_self)
+  if calls_found.switching and calls_found.switching ~= 0 then return durations(spread) end
   local values = { n = spread.n, min = spread.min, max = spread.max }
-  local sums = is_self and M.self_sums(self, run) or found.outermost
-  local calls = found.calls - (is_self and 0 or found.nested)
+  local sums = is_self and M.self_sums(self, run) or calls_found.outermost
+  local calls = calls_found.calls - (is_self and 0 or calls_found.nested)
   add_sum(values, event, sums, column, calls)
   if not values.sum then return values end
   values.probing, values.probing_spread = spent.of_calls(self, run, sums, column)
-  if is_self and found.unsure ~= 0 then
-    values.least, values.mean = math.max(0, values.sum - tonumber(found.unsure_sums[column])), nil
+  if is_self and calls_found.unsure ~= 0 then
+    values.least, values.mean = math.max(0, values.sum - tonumber(calls_found.unsure_sums[column])), nil
   -- The durations of threads overlap.
   elseif column ~= DURATION or #self.threads == 1 then
     values.share = spent.share(run, values, column)

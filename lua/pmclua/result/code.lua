@@ -215,10 +215,10 @@ local function judge_rows(self, rows)
     local a, b = dense(row.values.a, self.a), dense(row.values.b, self.b)
     return { key = row, label = "", a = a, b = b, samples = (mean.sum(a) + mean.sum(b)) / samples }
   end)
-  local found = new_ledger { unit = self.unit, lines = lines, a = added(lines, "a"), b = added(lines, "b"),
+  local joined = new_ledger { unit = self.unit, lines = lines, a = added(lines, "a"), b = added(lines, "b"),
     overlaps = true, exact = self:ledger().exact, paired = self.paired,
     groups = self.groups, incomplete = self.incomplete }
-  for _, judged in ipairs(found.lines) do judged.key.verdict = judged.verdict end
+  for _, judged in ipairs(joined.lines) do judged.key.verdict = judged.verdict end
 end
 
 --- A function's counts by source line and by instruction, as means of A and of B, with verdicts on what differs.

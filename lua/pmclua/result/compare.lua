@@ -198,9 +198,9 @@ local function conclusion_of(pair, name, asked)
     if are_fitted then
       return fits.compare(estimate(pair.cell, name), estimate(pair.baseline, name), at_level)
     end
-    local found, why = verdict.compare(ours, theirs, at_level)
-    if found then found.reason = clusters.reason(pair.cell, found.reason) end
-    return found, why
+    local compared, why = verdict.compare(ours, theirs, at_level)
+    if compared then compared.reason = clusters.reason(pair.cell, compared.reason) end
+    return compared, why
   end
 end
 
@@ -208,8 +208,8 @@ end
 local function noise_floor(pair, name, options)
   if not pair.control then return nil end
   local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
-  local found = conclusion_of(equals, name, { kind = "count", margin = options.margin(name) })(options.level)
-  return found and verdict.noise_floor(found)
+  local equal = conclusion_of(equals, name, { kind = "count", margin = options.margin(name) })(options.level)
+  return equal and verdict.noise_floor(equal)
 end
 
 -- Why the two sides of a pair are not of one thing; nil where they are. Within a file they are.
@@ -236,9 +236,9 @@ local function row_of(pair, name, options)
   end
   local conclude = conclusion_of(pair, name, { kind = a.kind, margin = options.margin(name),
     floor = options.floor or noise_floor(pair, name, options) })
-  local found, why = conclude(options.level)
+  local compared, why = conclude(options.level)
   row.why = why
-  return row, found and conclude or nil
+  return row, compared and conclude or nil
 end
 
 -- Gives rows their verdicts, which hold together. Returns how many they are.

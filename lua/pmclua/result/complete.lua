@@ -47,9 +47,9 @@ end
 function M.of_pair(pair, name)
   for _, cell in ipairs { pair.cell, pair.baseline } do
     local events = values.events_needed(cell.result, { needs = { name } })
-    local found = require("pmclua.result.cell").read(cell, name)
-    local why = M.why_cpus(cell.result.remarks, events) or found.launcher and found.why
-      or M.why_few(found.missing, #found.list + found.missing)
+    local summary = require("pmclua.result.cell").read(cell, name)
+    local why = M.why_cpus(cell.result.remarks, events) or summary.launcher and summary.why
+      or M.why_few(summary.missing, #summary.list + summary.missing)
     if why then return why end
   end
 end

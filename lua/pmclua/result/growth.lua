@@ -32,9 +32,9 @@ local FITTED = {}
 function Growth:at(size)
   local fitted = rawget(self, FITTED)
   if not fitted then return nil, self.why end
-  local found = growth.at(fitted, size)
-  if not found then return nil, "the curve is not above 0 there" end
-  return found
+  local predicted = growth.at(fitted, size)
+  if not predicted then return nil, "the curve is not above 0 there" end
+  return predicted
 end
 
 function Growth:__tostring() return self:sentence() end
@@ -76,16 +76,16 @@ local function grown(cells, name, options)
   local first, summary = cells[1], cells[1]:summary(name)
   local made = { name = name, title = summary.title, unit = summary.unit, over = options.over,
     workload = first.workload, levels = lists.without(first.levels, options.over), cells = used }
-  local found, why = growth.fit(x, y, options.level)
+  local fitted, why = growth.fit(x, y, options.level)
   if options.exponent then
     made.asked = { exponent = options.exponent, margin = options.margin or M.MARGIN }
-    made.verdict = found and verdict_of(found.exponent, made.asked)
+    made.verdict = fitted and verdict_of(fitted.exponent, made.asked)
   end
-  made.why, made[FITTED] = why, found
+  made.why, made[FITTED] = why, fitted
   for _, field in ipairs { "shape", "parameters", "exponent", "shapes", "residuals", "n", "level" } do
-    made[field] = found and found[field]
+    made[field] = fitted and fitted[field]
   end
-  made.sizes, made.values = found and found.x, found and found.y
+  made.sizes, made.values = fitted and fitted.x, fitted and fitted.y
   table.sort(used, function(a, b) return a.levels[options.over] < b.levels[options.over] end)
   return setmetatable(made, Growth)
 end

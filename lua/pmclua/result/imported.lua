@@ -76,64 +76,64 @@ function readers.google(json)
   local context = json.context
   local is_own = type(context) == "table" and type(json.benchmarks) == "table" and context.executable ~= nil
   if not is_own then return nil end
-  local found = new "google/benchmark"
+  local import = new "google/benchmark"
   for _, one in ipairs(json.benchmarks) do
     local scale = NS[one.time_unit or "ns"]
     if one.error_occurred or one.skipped then
-      found.left_out[#found.left_out + 1] = ("%s: %s"):format(one.name, one.error_message or one.skip_message
-        or "it was skipped")
+      import.left_out[#import.left_out + 1] = ("%s: %s"):format(one.name,
+        one.error_message or one.skip_message or "it was skipped")
     elseif one.run_type ~= "aggregate" and scale and is_number(one.real_time) then
       local values = { duration_time = one.real_time * scale, cpu_time = one.cpu_time * scale }
       for _, name in ipairs(lists.keys(one)) do
         if not GOOGLE[name] and is_number(one[name]) then values[text.field(name)] = one[name] end
       end
-      add(found, one.run_name or one.name, one.iterations, values)
+      add(import, one.run_name or one.name, one.iterations, values)
     end
   end
-  found.units.cpu_time = "ns"
-  found.host = context.host_name
-  return found
+  import.units.cpu_time = "ns"
+  import.host = context.host_name
+  return import
 end
 
 -- hyperfine, --export-json.
 function readers.hyperfine(json)
   local first = type(json.results) == "table" and json.results[1]
   if type(first) ~= "table" or first.command == nil then return nil end
-  local found = new("hyperfine", "command")
+  local import = new("hyperfine", "command")
   for _, one in ipairs(json.results) do
     local name = one.command .. parameters(one.parameters)
     if type(one.times) ~= "table" then
-      found.left_out[#found.left_out + 1] = name .. ": it has no times"
+      import.left_out[#import.left_out + 1] = name .. ": it has no times"
     end
     for i, seconds in ipairs(type(one.times) == "table" and one.times or {}) do
       local memory = type(one.memory_usage_byte) == "table" and one.memory_usage_byte[i]
-      add(found, name, nil, { duration_time = seconds * 1e9, max_rss = memory or nil })
+      add(import, name, nil, { duration_time = seconds * 1e9, max_rss = memory or nil })
     end
   end
-  found.units.max_rss = "B"
-  return found
+  import.units.max_rss = "B"
+  return import
 end
 
 -- pytest-benchmark, --benchmark-json.
 function readers.pytest(json)
   local is_own = type(json.machine_info) == "table" and type(json.benchmarks) == "table"
   if not is_own then return nil end
-  local found = new "pytest-benchmark"
+  local import = new "pytest-benchmark"
   for _, one in ipairs(json.benchmarks) do
     local data = type(one.stats) == "table" and one.stats.data
     local name = one.fullname or one.name
     if type(data) ~= "table" then
-      found.left_out[#found.left_out + 1] = name .. ": it has no rounds (--benchmark-save-data keeps them)"
+      import.left_out[#import.left_out + 1] = name .. ": it has no rounds (--benchmark-save-data keeps them)"
     end
     for _, seconds in ipairs(type(data) == "table" and data or {}) do
-      add(found, name, one.stats.iterations, { duration_time = seconds * 1e9 })
+      add(import, name, one.stats.iterations, { duration_time = seconds * 1e9 })
     end
   end
   local commit, cpu = json.commit_info, json.machine_info.cpu
-  found.notes.commit = type(commit) == "table" and commit.id or nil
-  found.cpu = type(cpu) == "table" and (cpu.brand_raw or cpu.brand) or nil
-  found.host = json.machine_info.node
-  return found
+  import.notes.commit = type(commit) == "table" and commit.id or nil
+  import.cpu = type(cpu) == "table" and (cpu.brand_raw or cpu.brand) or nil
+  import.host = json.machine_info.node
+  return import
 end
 
 -- JMH, -rf json. Throughput is turned into the time of one operation.
@@ -146,7 +146,7 @@ end
 function readers.jmh(json)
   local first = json[1]
   if type(first) ~= "table" or type(first.primaryMetric) ~= "table" then return nil end
-  local found = new "JMH"
+  local import = new "JMH"
   for _, one in ipairs(json) do
     local name, raw = one.benchmark .. parameters(one.params), one.primaryMetric.rawData
     local count = 0
@@ -158,16 +158,16 @@ function readers.jmh(json)
           local field = text.field((key:gsub("^[^%w]+", ""):gsub("%W+", "_")))
           if is_number(other) then row[field] = other end
         end
-        if row.duration_time then add(found, name, nil, row) end
+        if row.duration_time then add(import, name, nil, row) end
         count = count + (row.duration_time and 1 or 0)
       end
     end
     if count == 0 then
-      found.left_out[#found.left_out + 1] = ("%s: mode %s keeps no times of iterations"):format(name,
+      import.left_out[#import.left_out + 1] = ("%s: mode %s keeps no times of iterations"):format(name,
         tostring(one.mode))
     end
   end
-  return found
+  return import
 end
 
 -- asv, a file of its results folder: a list by result_columns, or (version 1) a map.
@@ -196,58 +196,58 @@ end
 function readers.asv(json)
   local is_own = json.commit_hash ~= nil and type(json.results) == "table"
   if not is_own then return nil end
-  local found = new "asv"
+  local import = new "asv"
   for _, name in ipairs(lists.keys(json.results)) do
     local one = json.results[name]
     local samples = type(one) == "table" and asv_column(json.result_columns, one, "samples")
     local labels = asv_names(type(one) == "table" and asv_column(json.result_columns, one, "params"))
     local is_time = (name:match "[^.]+$"):find "^time_" ~= nil
     if not (is_time and type(samples) == "table") then
-      found.left_out[#found.left_out + 1] = name
+      import.left_out[#import.left_out + 1] = name
         .. (is_time and ": it has no samples (asv run --record-samples)" or ": it is no time")
     end
     for k, list in ipairs(is_time and type(samples) == "table" and samples or {}) do
       for _, seconds in ipairs(type(list) == "table" and list or {}) do
-        add(found, name .. (labels[k] or ""), nil, { duration_time = seconds * 1e9 })
+        add(import, name .. (labels[k] or ""), nil, { duration_time = seconds * 1e9 })
       end
     end
   end
-  found.notes.commit = json.commit_hash
+  import.notes.commit = json.commit_hash
   local machine = type(json.params) == "table" and json.params or {}
-  found.cpu, found.host = machine.cpu, machine.machine
-  return found
+  import.cpu, import.host = machine.cpu, machine.machine
+  return import
 end
 
 -- criterion, sample.json: total ns of so many iterations; beside it benchmark.json with the name.
 function readers.criterion(json, path)
   local is_own = type(json.iters) == "table" and type(json.times) == "table"
   if not is_own then return nil end
-  local found, folder = new "criterion", path:match "^(.*)/[^/]*$" or "."
+  local import, folder = new "criterion", path:match "^(.*)/[^/]*$" or "."
   local known = require("dkjson").decode(core.read_plain(folder .. "/benchmark.json", MOST_BYTES) or "null")
   local name = type(known) == "table" and (known.full_id or known.title) or path
   for i, ns in ipairs(json.times) do
     local count = json.iters[i]
-    if is_number(count) and count > 0 then add(found, name, count, { duration_time = ns / count }) end
+    if is_number(count) and count > 0 then add(import, name, count, { duration_time = ns / count }) end
   end
-  return found
+  return import
 end
 
 -- go test -bench, a line a repetition: "BenchmarkX-8  1000  1234 ns/op  16 B/op  1 allocs/op".
 local GO_NAMES = { ["ns/op"] = "duration_time", ["B/op"] = "bytes_allocated", ["allocs/op"] = "allocations" }
 
 local function read_go(bytes)
-  local found = new "go test -bench"
+  local import = new "go test -bench"
   for line in bytes:gmatch "[^\n]+" do
     local name, count, rest = line:match "^(Benchmark%S*)%s+(%d+)%s+(.*%S)"
     local values = {}
     for value, unit in (rest or ""):gmatch "(%S+)%s+(%S+)" do
       values[GO_NAMES[unit] or text.field((unit:gsub("%W+", "_")))] = tonumber(value)
     end
-    if name and values.duration_time then add(found, name:gsub("%-%d+$", ""), tonumber(count), values) end
-    found.cpu = found.cpu or line:match "^cpu: (.*%S)"
+    if name and values.duration_time then add(import, name:gsub("%-%d+$", ""), tonumber(count), values) end
+    import.cpu = import.cpu or line:match "^cpu: (.*%S)"
   end
-  found.units.bytes_allocated = "B"
-  return #found.benchmarks > 0 and found or nil
+  import.units.bytes_allocated = "B"
+  return #import.benchmarks > 0 and import or nil
 end
 
 -- ---- a result --------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ end
 
 -- The samples that criterion has below a folder, as one.
 local function read_folder(path)
-  local found, files, lfs = new "criterion", 0, require "lfs"
+  local import, files, lfs = new "criterion", 0, require "lfs"
   local function take(folder, depth)
     local names = {}
     for name in lfs.dir(folder) do names[#names + 1] = name end
@@ -333,7 +333,7 @@ local function read_folder(path)
         files = files + 1
         if files > MOST_FILES then fail(path, ("it has more than %d samples"):format(MOST_FILES)) end
         for _, one in ipairs(read(own).benchmarks) do
-          for _, row in ipairs(one.rows) do add(found, one.name, row.iterations, row.values) end
+          for _, row in ipairs(one.rows) do add(import, one.name, row.iterations, row.values) end
         end
       elseif is_folder then
         take(own, depth + 1)
@@ -341,7 +341,7 @@ local function read_folder(path)
     end
   end
   take(path, 0)
-  return found
+  return import
 end
 
 --- A result of another tool.
@@ -349,23 +349,24 @@ end
 ---@return pmclua.Result result with a remark on what was left out; raises an error object where nothing can be read
 function M.import(path)
   local is_folder = require("lfs").attributes(path, "mode") == "directory"
-  local found = is_folder and read_folder(path) or read(path)
-  if #found.benchmarks == 0 then
-    fail(path, "it has no repetitions" .. (found.left_out[1] and ": " .. text.safe(found.left_out[1]) or ""))
+  local import = is_folder and read_folder(path) or read(path)
+  if #import.benchmarks == 0 then
+    local first = import.left_out[1]
+    fail(path, "it has no repetitions" .. (first and ": " .. text.safe(first) or ""))
   end
-  local names, results, order = events_of(found), require "pmclua.result", 0
-  found.notes.tool = found.tool
-  local result = results.new(header_of(found, names))
-  for cell, one in ipairs(found.benchmarks) do
+  local names, results, order = events_of(import), require "pmclua.result", 0
+  import.notes.tool = import.tool
+  local result = results.new(header_of(import, names))
+  for cell, one in ipairs(import.benchmarks) do
     for index, row in ipairs(one.rows) do
-      local record = record_of(found, one, row, names)
+      local record = record_of(import, one, row, names)
       order = order + 1
       record.cell, record.index, record.order = cell, index, order
       results.add(result, record)
     end
   end
   require("pmclua.result.ending").set(result, "complete")
-  result.remarks = lists.map(found.left_out, function(said) return "left out: " .. said end)
+  result.remarks = lists.map(import.left_out, function(said) return "left out: " .. said end)
   return result
 end
 

@@ -79,20 +79,20 @@ end
 -- What simulated counts are that differ: of their median, or where they are too few for that, of their mean.
 local function interval_of(list, level)
   level = stop.simulated_level(level)
-  local found = stats.median_interval(list, level)
-  if found.low then return found.low, found.high end
+  local interval = stats.median_interval(list, level)
+  if interval.low then return interval.low, interval.high end
   return means.interval(means.of(list), level)
 end
 
 -- The same with how far simulated counts are apart, and how many would decide.
 local function varying(limit, observed, most, options)
   local list, level = observed.list, options.level or verdict.DEFAULT_LEVEL
-  local found = check.absolute(limit, list, most, interval_of(list, level))
-  found.jitter = spread_of(list)
-  if found.state == "undecided" then
-    found.needed = stop.needed(found.observed - found.allowed, list, nil, false, level)
+  local checked = check.absolute(limit, list, most, interval_of(list, level))
+  checked.jitter = spread_of(list)
+  if checked.state == "undecided" then
+    checked.needed = stop.needed(checked.observed - checked.allowed, list, nil, false, level)
   end
-  return found
+  return checked
 end
 
 local function absolute(limit, cell, observed, options)
@@ -124,11 +124,11 @@ local function compare_paired(new, old, level)
   local ids = clusters.of_pairs(new.cell, old.cell, blocks)
   if not ids then return verdict.compare(a, b, { paired = true, level = level }) end
   local ours, theirs = clusters.pairs(ids, a, b)
-  local found, why = verdict.compare(ours, theirs, { paired = true, level = level })
-  if found and new.cell.result.header.layouts then
-    found.layouts, found.odd_layout = #ours, require("pmclua.result.odd_layout").of(a, b, ids)
+  local compared, why = verdict.compare(ours, theirs, { paired = true, level = level })
+  if compared and new.cell.result.header.layouts then
+    compared.layouts, compared.odd_layout = #ours, require("pmclua.result.odd_layout").of(a, b, ids)
   end
-  return found, why
+  return compared, why
 end
 
 -- The estimate of new against old, within what these repetitions can say.
@@ -217,9 +217,9 @@ end
 local function estimate(limit, new, olds, options)
   local list = {}
   for i, old in ipairs(olds) do
-    local found, why = compare(limit, new, old, options)
-    if not found then return nil, why end
-    list[i] = found
+    local compared, why = compare(limit, new, old, options)
+    if not compared then return nil, why end
+    list[i] = compared
   end
   if #list > 1 then return runs.several(list, options.level) end
   local spread = options.spread or is_timed(new.cell.result, limit) and runs.ASSUMED_SPREAD or 0
@@ -262,16 +262,16 @@ local function relative(limit, new, befores, options)
   end
   local few = why_few(new, "")
   if few then return check.uncountable(limit, few) end
-  local found, why = estimate(limit, new, olds, options)
-  if not found then return check.uncountable(limit, why) end
+  local estimated, why = estimate(limit, new, olds, options)
+  if not estimated then return check.uncountable(limit, why) end
   local before = average(lists.map(olds, function(old) return value_of(old.found) end))
-  local result = check.judge(limit, found, value_of(new.found), before)
-  result.runs, result.spread, result.is_assumed = #olds, found.spread, found.is_assumed
+  local result = check.judge(limit, estimated, value_of(new.found), before)
+  result.runs, result.spread, result.is_assumed = #olds, estimated.spread, estimated.is_assumed
   result.paired = options.paired or nil
-  result.layouts, result.odd_layout = found.layouts, found.odd_layout
-  local is_varying = found.method ~= "exact" and not new.found.fit
+  result.layouts, result.odd_layout = estimated.layouts, estimated.odd_layout
+  local is_varying = estimated.method ~= "exact" and not new.found.fit
     and values.is_simulated(new.cell.result, limit)
-  if is_varying then add_jitter(result, new, olds, found, options) end
+  if is_varying then add_jitter(result, new, olds, estimated, options) end
   return result
 end
 

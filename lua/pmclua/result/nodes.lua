@@ -20,7 +20,7 @@ local M = {}
 
 -- A node's part of the total in each repetition, by repetition.
 local function amounts(cell, metric, total)
-  local found = values.of_metric(cell, { name = "amount", needs = { total.field, unpack(metric.needs) },
+  local amount = values.of_metric(cell, { name = "amount", needs = { total.field, unpack(metric.needs) },
     evaluate = function(lookup)
       local share, why = metric.evaluate(lookup)
       if share == nil then return nil, why end
@@ -29,8 +29,8 @@ local function amounts(cell, metric, total)
       return share / (tree.whole(metric) or 1) * whole
     end })
   local by_block = {}
-  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
-  return by_block, found.why
+  for k, row in ipairs(amount.rows) do by_block[amount.block.index[row]] = amount.list[k] end
+  return by_block, amount.why
 end
 
 local WHOLE = { name = "total", unit = "%", needs = {}, evaluate = function() return 1 end }

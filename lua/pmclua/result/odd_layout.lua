@@ -28,11 +28,11 @@ end
 
 -- The run of a layout that differs least: a single disturbed run is no layout.
 local function nearest(group, middle)
-  local found = group[1]
+  local best = group[1]
   for _, value in ipairs(group) do
-    if math.abs(value - middle) < math.abs(found - middle) then found = value end
+    if math.abs(value - middle) < math.abs(best - middle) then best = value end
   end
-  return found
+  return best
 end
 
 ---@class pmclua.OddLayout

@@ -72,11 +72,11 @@ local function unseen_of(found)
 end
 
 local function region_of(events, runs, index)
-  local found = runs[1].regions[index]
-  local fields = { index = index, name = found.name, notes = found.notes, runs = runs, events = events,
-    is_pair = found.is_pair, threads = found.threads, unseen = unseen_of(found) }
+  local followed = runs[1].regions[index]
+  local fields = { index = index, name = followed.name, notes = followed.notes, runs = runs, events = events,
+    is_pair = followed.is_pair, threads = followed.threads, unseen = unseen_of(followed) }
   local is_known = runs[1].ran > 0 and not fields.unseen
-  for _, name in ipairs(is_known and calls.FACTS or {}) do fields[name] = found[name] end
+  for _, name in ipairs(is_known and calls.FACTS or {}) do fields[name] = followed[name] end
   local its_calls = calls.new(fields)
   if calls.is_switching(its_calls) then its_calls.nested, its_calls.unsure = nil, nil end
   return its_calls
@@ -89,19 +89,19 @@ end
 ---@return pmclua.Regions
 function M.new(command, events, records)
   local first, runs = records[1], lists.map(records, function(record) return run_of(events, record) end)
-  local found = first.followed
+  local followed = first.followed
   local self = { command = command, events = events, outcome = first.outcome, exit = first.exit or 0,
-    signal = first.signal or 0, wall_ns = first.wall_ns, runs = runs, remarks = found.remarks,
-    target_ended = found.target_ended ~= 0, skipped = found.skipped, ran = 1 }
-  for _, name in ipairs { "path", "samples", "lost", "threads_seen" } do self[name] = found[name] end
-  if found.observed_ns ~= 0 then
-    self.observed = math.min(1, tonumber(found.observed_ns) / tonumber(first.wall_ns))
+    signal = first.signal or 0, wall_ns = first.wall_ns, runs = runs, remarks = followed.remarks,
+    target_ended = followed.target_ended ~= 0, skipped = followed.skipped, ran = 1 }
+  for _, name in ipairs { "path", "samples", "lost", "threads_seen" } do self[name] = followed[name] end
+  if followed.observed_ns ~= 0 then
+    self.observed = math.min(1, tonumber(followed.observed_ns) / tonumber(first.wall_ns))
   end
   for _, run in ipairs(runs) do
     self.cost_unknown = self.cost_unknown or run.regions.cost_unknown
     self.ran = math.min(self.ran, run.ran)
   end
-  for i in ipairs(found) do self[i] = region_of(events, runs, i) end
+  for i in ipairs(followed) do self[i] = region_of(events, runs, i) end
   return setmetatable(self, Regions)
 end
 

@@ -83,11 +83,11 @@ end
 
 -- The interval where processes or layouts were drawn: that of their means.
 local function set_clustered(summary, cell, values)
-  local found = stats.median_interval(clusters.means(cell, values), LEVEL)
-  summary.low, summary.high, summary.coverage = found.low, found.high, found.coverage
-  summary.reason = clusters.reason(cell, found.reason)
-  if not found.low then return end
-  summary.low, summary.high = math.min(found.low, summary.median), math.max(found.high, summary.median)
+  local interval = stats.median_interval(clusters.means(cell, values), LEVEL)
+  summary.low, summary.high, summary.coverage = interval.low, interval.high, interval.coverage
+  summary.reason = clusters.reason(cell, interval.reason)
+  if not interval.low then return end
+  summary.low, summary.high = math.min(interval.low, summary.median), math.max(interval.high, summary.median)
 end
 
 -- The slope stands where the median of values would.
@@ -126,12 +126,12 @@ end
 
 -- The numbers of a summary, exact where they can be.
 local function describe(summary, values, cell)
-  local found = stats.summary(values.list, LEVEL)
+  local described = stats.summary(values.list, LEVEL)
   for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",
     "outliers" } do
-    summary[name] = found[name]
+    summary[name] = described[name]
   end
-  summary.min, summary.max = found.minimum, found.maximum
+  summary.min, summary.max = described.minimum, described.maximum
   if values.raw and lists.any(values.raw, is_cdata) then set_exact(summary, values.raw) end
   if values.fit then set_slope(summary, values.fit)
   elseif not summary.exact and not is_cdata(summary.median) and clusters.of(cell) then

@@ -103,15 +103,15 @@ end
 
 -- How many of a cell's repetitions a threshold holds in, as a share; nil where that is not known.
 local function share_passed(cell, threshold)
-  local found = values.of_metric(cell, { name = "threshold", needs = threshold.needs,
+  local passed = values.of_metric(cell, { name = "threshold", needs = threshold.needs,
     evaluate = function(lookup)
       local holds, why = threshold.evaluate(lookup)
       if holds == nil then return nil, why end
       return holds and 1 or 0
     end })
   local sum = 0
-  for _, value in ipairs(found.list) do sum = sum + value end
-  return #found.list > 0 and sum / #found.list or nil
+  for _, value in ipairs(passed.list) do sum = sum + value end
+  return #passed.list > 0 and sum / #passed.list or nil
 end
 
 local function row_of(cell, node)

@@ -55,16 +55,16 @@ end
 local function runs_of(cell, name)
   local _, first = next(cell.columns.passes)
   if not (first and (first.source or first.host)) then return nil end
-  local found = require("pmclua.result.cell").read(cell, name)
-  local block = found.block or {}
+  local summary = require("pmclua.result.cell").read(cell, name)
+  local block = summary.block or {}
   local sources, hosts, by_run, runs = block.source or {}, block.host or {}, {}, {}
-  for k, row in ipairs(found.rows) do
+  for k, row in ipairs(summary.rows) do
     local key = ("%s/%s"):format(sources[row] or "", hosts[row] or "")
     if not by_run[key] then
       by_run[key] = {}
       runs[#runs + 1] = by_run[key]
     end
-    table.insert(by_run[key], found.list[k])
+    table.insert(by_run[key], summary.list[k])
   end
   return runs
 end

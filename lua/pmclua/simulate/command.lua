@@ -136,13 +136,13 @@ end
 local function add_regions(self, pass, result)
   local regions = self.context.declaration.regions
   if not regions or not result.simulated then return result end
-  local found, why = require("pmclua.simulate.regions").of(regions, self.workload, self.levels, {
+  local parts, why = require("pmclua.simulate.regions").of(regions, self.workload, self.levels, {
     run = function(tool) return files_again(self, tool, pass.simulated, result) end,
     by_event = function(counts) return running.by_event(self.context.declaration.events, pass, counts) end,
     remark = self.context.remark,
   })
-  if not found then return running.lost(result, "%s", why) end
-  result.called = found
+  if not parts then return running.lost(result, "%s", why) end
+  result.called = parts
   return result
 end
 

@@ -51,15 +51,15 @@ end
 local function marks_of(lent)
   local files, problem = lent.run "marks"
   if not files then return nil, problem end
-  local found, why = marked.read(files)
-  if not found then return nil, why end
+  local marks, why = marked.read(files)
+  if not marks then return nil, why end
   local parts = {}
-  for _, mark in ipairs(found) do
+  for _, mark in ipairs(marks) do
     remark_on(mark, lent.remark)
     table.insert(parts, mark.entries > 0 and { name = mark.name, calls = mark.entries,
       simulated = lent.by_event(mark.counts) } or nil)
   end
-  if #found == 0 then
+  if #marks == 0 then
     lent.remark "no mark was reached: no program built with this pmclua's pmclua_mark.h has run"
   end
   return parts

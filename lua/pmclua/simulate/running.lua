@@ -224,9 +224,9 @@ function Running:run(how, look)
   if result.outcome == "interrupted" or result.outcome == "quit" then return result end
   result.iterations = 1
   if is_any_left(self, result) then return lost(result, "%s", STILL_RUNNING) end
-  local found = log.parse(self.scratch:log())
-  if check_run(self, result, found) then return result end
-  return result, found
+  local parsed = log.parse(self.scratch:log())
+  if check_run(self, result, parsed) then return result end
+  return result, parsed
 end
 
 --- The files of counts that a run left, by path; nil and why one of them is none.

@@ -103,16 +103,16 @@ end
 -- Curves of all shapes, the best first.
 local function candidates(data)
   local x, y, logs = data.x, data.y, data.logs
-  local found = { curves.power(x, logs, {}) }
-  for _, make in ipairs { curves.linear, curves.n_log_n } do found[#found + 1] = make(x, y, logs) end
-  for _, curve in ipairs(found) do curve.criterion = criterion_of(curve, #x) end
-  found[#found + 1] = steps_of(data)
-  local powers = found[1]
-  table.sort(found, function(a, b)
+  local fits = { curves.power(x, logs, {}) }
+  for _, make in ipairs { curves.linear, curves.n_log_n } do fits[#fits + 1] = make(x, y, logs) end
+  for _, curve in ipairs(fits) do curve.criterion = criterion_of(curve, #x) end
+  fits[#fits + 1] = steps_of(data)
+  local powers = fits[1]
+  table.sort(fits, function(a, b)
     if a.criterion == b.criterion then return a.count < b.count end
     return (a.criterion or math.huge) < (b.criterion or math.huge)
   end)
-  return found, powers
+  return fits, powers
 end
 
 -- ---- intervals -------------------------------------------------------------------------------------------
@@ -242,14 +242,14 @@ function M.fit(x, y, level)
   if problem then return nil, problem end
   level = level or LEVEL
   local data = data_of(x, y)
-  local found, powers = candidates(data)
-  local best, n = found[1], #x
+  local fitted, powers = candidates(data)
+  local best, n = fitted[1], #x
   return { shape = best.shape, curve = best, parameters = parameters(data, best, level), n = n, level = level,
     data = data, exponent = estimate(data, powers, { 0, 1 }, level), x = data.x, y = data.y,
     residuals = lists.map(curves.residuals(best, best.p, data.x, data.logs), function(left)
       return exp(left) - 1
     end),
-    shapes = lists.map(found, function(curve)
+    shapes = lists.map(fitted, function(curve)
       local spread = sqrt(curve.squares / (n - curve.count))
       return { shape = curve.shape, criterion = curve.criterion, spread = spread }
     end) }

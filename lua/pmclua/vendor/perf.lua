@@ -91,8 +91,8 @@ end
 local MOST = 200                  -- names in one question
 
 local function is_absent(path)
-  local found, code = core.signature(path)
-  return not found and code == "ENOENT"
+  local signature, code = core.signature(path)
+  return not signature and code == "ENOENT"
 end
 
 -- What the list calls an event of a PMU without saying its code, as it does where it has no description, and what

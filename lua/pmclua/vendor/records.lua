@@ -102,8 +102,8 @@ local function place_of(text, head, from, to)
     if not start or start >= to then break end
     if text:sub(start, start + #head - 1) < head then from = start else to = start end
   end
-  local found = text:sub(from, to + #head):find(head, 1, true)
-  return found and from + found - 1
+  local place = text:sub(from, to + #head):find(head, 1, true)
+  return place and from + place - 1
 end
 
 --- The records of a name, in any case.

@@ -101,15 +101,15 @@ end
 local function ratio_of_means(values, baseline, a, b, level)
   local has_logarithms = a.low > 0 and b.low > 0
   local function side(list) return has_logarithms and lists.map(list, math.log) or list end
-  local found = means.unpaired(side(baseline), side(values))
-  local low, high = means.interval(found, level)
+  local shift = means.unpaired(side(baseline), side(values))
+  local low, high = means.interval(shift, level)
   local result = { method = "Student", coverage = low and level,
     reason = not low and ("%d and %d repetitions do not show how they vary"):format(a.n, b.n) or nil }
   if has_logarithms then
-    result.ratio, result.low = math.exp(found.mean), low and math.exp(low)
+    result.ratio, result.low = math.exp(shift.mean), low and math.exp(low)
     result.high = high and math.exp(high)
   else
-    result.difference = { shift = found.mean, low = low, high = high }
+    result.difference = { shift = shift.mean, low = low, high = high }
   end
   return result
 end

@@ -107,11 +107,11 @@ function M.of(sides, options)
   if #lines == 0 then return nil end
   local list = {}
   for i, line in ipairs(lines) do list[i] = line end
-  local found = ledger.new { unit = "ns", overlaps = true, paired = options.paired, groups = options.groups,
+  local waits = ledger.new { unit = "ns", overlaps = true, paired = options.paired, groups = options.groups,
     a = sides.a.off_cpu_time, b = sides.b.off_cpu_time, lines = list }
   local least = options.margin * math.max(options.total.a, math.abs(options.total.difference))
-  for _, row in ipairs(found.lines) do row.trifle = math.abs(row.difference) < least or nil end
-  return found
+  for _, row in ipairs(waits.lines) do row.trifle = math.abs(row.difference) < least or nil end
+  return waits
 end
 
 --- What of a side's waits in each call others spent at work or waiting for a CPU: { call = ns by repetition }.

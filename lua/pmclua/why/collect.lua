@@ -199,9 +199,9 @@ function M.why(a, b, options)
   local result = require("pmclua.experiment").declare(experiment_of(workloads, plan, options))
     :run { store = store, quiet = options.quiet }
   if result.problem then error(result.problem, 0) end
-  local found = require("pmclua.why").of(result, { reasons = reasons_of(plan, why_not) })
-  found.plan = plan
-  return found
+  local explained = require("pmclua.why").of(result, { reasons = reasons_of(plan, why_not) })
+  explained.plan = plan
+  return explained
 end
 
 return M

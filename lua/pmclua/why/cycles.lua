@@ -80,9 +80,9 @@ local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"Topdo
 ---@return pmclua.Ledger? found nil: there is none
 ---@return string|{ what: string, why: string }|nil absent without a ledger why; else what of the tree is not in it
 function M.of(why)
-  local found = topdown.of(why.result)
-  if not found then return nil, NO_NODE end
-  local made, missing = nodes.ledger(found, { baseline = why.a, cell = why.b, paired = why.paired })
+  local topdown_tree = topdown.of(why.result)
+  if not topdown_tree then return nil, NO_NODE end
+  local made, missing = nodes.ledger(topdown_tree, { baseline = why.a, cell = why.b, paired = why.paired })
   if not made then return nil, missing end
   return made, absent_of(missing)
 end

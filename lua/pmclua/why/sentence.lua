@@ -115,12 +115,12 @@ end
 
 -- "of its 20 % more cycles 80 % are memory_bound": what the vendor's tree says of it.
 local function with_cycles(why)
-  local found = why.cycles
-  local first = found and found.conclusion.names[1]
-  if not (first and first.share and found.total.a > 0) then return "" end
-  local total = found.total
+  local cycles = why.cycles
+  local first = cycles and cycles.conclusion.names[1]
+  if not (first and first.share and cycles.total.a > 0) then return "" end
+  local total = cycles.total
   return ("; of %s %% %s %s %s %% are %s"):format(percent(total.difference / total.a),
-    total.difference > 0 and "more" or "fewer", found.of, percent(first.share), first.line.name)
+    total.difference > 0 and "more" or "fewer", cycles.of, percent(first.share), first.line.name)
 end
 
 local function of_time(why)

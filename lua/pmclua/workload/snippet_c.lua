@@ -219,8 +219,8 @@ end
 
 -- An instruction of a listing, without its comment; nil where the line is none.
 local function instruction(line)
-  local found = line:match "^%s+(%a.-)%s*$"
-  return found and (found:gsub("%s+##? .*$", ""):gsub("%s*//.*$", ""):gsub("%s+", " "))
+  local code = line:match "^%s+(%a.-)%s*$"
+  return code and (code:gsub("%s+##? .*$", ""):gsub("%s*//.*$", ""):gsub("%s+", " "))
 end
 
 ---@class pmclua.Copies what a listing shows of a snippet

@@ -15,8 +15,8 @@ local M = {}
 function M.type_of(option)
   if option.type then return option.type end
   if option[2] == nil then return "string" end
-  local found = type(option[2])
-  return found == "boolean" and "flag" or found == "table" and "list" or found
+  local kind = type(option[2])
+  return kind == "boolean" and "flag" or kind == "table" and "list" or kind
 end
 
 --- The field that its value gets.

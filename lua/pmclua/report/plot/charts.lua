@@ -256,8 +256,8 @@ local function curve_data(growth, from, to, divisor)
   local data = {}
   for i = 0, POINTS_OF_CURVE do
     local size = from * (to / from) ^ (i / POINTS_OF_CURVE)
-    local found = growth:at(size)
-    data[#data + 1] = found and { size, found.value / divisor } or nil
+    local predicted = growth:at(size)
+    data[#data + 1] = predicted and { size, predicted.value / divisor } or nil
   end
   return data
 end

@@ -119,12 +119,12 @@ end
 ---@return pmclua.ReportBlock[]
 function M.tables(code, row, folders)
   local scale, is_pair = scales.of(code:ledger()), code.b ~= nil
-  local found, tables = code:annotation(row, folders), {}
-  if #found.copies > 0 then tables[1] = copies_table(found, scale, is_pair and "AB") end
-  for _, source in ipairs(found.sources) do
+  local annotation, tables = code:annotation(row, folders), {}
+  if #annotation.copies > 0 then tables[1] = copies_table(annotation, scale, is_pair and "AB") end
+  for _, source in ipairs(annotation.sources) do
     tables[#tables + 1] = source_table(source, scale, is_pair and "AB")
   end
-  for _, list in ipairs(found.codes) do
+  for _, list in ipairs(annotation.codes) do
     tables[#tables + 1] = code_table(list, scale, is_pair and list.sides)
   end
   return tables

@@ -104,13 +104,13 @@ local function listing_entry(found, rows)
 end
 
 local function annotation_facts(code, row, folders)
-  local found = code:annotation(row, folders)
+  local annotation = code:annotation(row, folders)
   return { order = ANNOTATION, value = { format = FORMAT, kind = "annotation", event = code.event,
     unit = code.unit, ["function"] = row.label, a = row.a, b = row.b, difference = row.difference,
     verdict = row.verdict,
-    sources = lists.map(found.sources, function(source) return listing_entry(source, "lines") end),
-    codes = lists.map(found.codes, function(list) return listing_entry(list, "list") end),
-    copies = found.copies, unplaced = found.unplaced } }
+    sources = lists.map(annotation.sources, function(source) return listing_entry(source, "lines") end),
+    codes = lists.map(annotation.codes, function(list) return listing_entry(list, "list") end),
+    copies = annotation.copies, unplaced = annotation.unplaced } }
 end
 
 --- The facts of the ledger, or of one function of it; report/README.md says what each key is.

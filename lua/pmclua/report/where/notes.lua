@@ -124,20 +124,20 @@ end
 
 -- Which function makes the difference, and in which one of those that it calls the most of it is.
 local function add_grown(list, callers)
-  local found = callers and callers.grown
-  if not found then return end
-  local chain = text.safe(table.concat(found.names, " > "))
-  if found.maker == found.leaf then
-    list[#list + 1] = ("%s makes the difference: %s of it (%s)"):format(text.safe(found.maker),
-      text.percent(found.leaf_share), chain)
+  local grown = callers and callers.grown
+  if not grown then return end
+  local chain = text.safe(table.concat(grown.names, " > "))
+  if grown.maker == grown.leaf then
+    list[#list + 1] = ("%s makes the difference: %s of it (%s)"):format(text.safe(grown.maker),
+      text.percent(grown.leaf_share), chain)
     return
   end
-  local has_more = found.calls and found.calls.a ~= found.calls.b
-  local calls = has_more and (", %s calls instead of %s"):format(text.count(found.calls.b),
-    text.count(found.calls.a)) or ""
+  local has_more = grown.calls and grown.calls.a ~= grown.calls.b
+  local calls = has_more and (", %s calls instead of %s"):format(text.count(grown.calls.b),
+    text.count(grown.calls.a)) or ""
   list[#list + 1] = ("%s makes the difference: with what it calls it has %s of it, %s has %s (%s%s)"):format(
-    text.safe(found.maker), text.percent(found.maker_share), text.safe(found.leaf),
-    text.percent(found.leaf_share), chain, calls)
+    text.safe(grown.maker), text.percent(grown.maker_share), text.safe(grown.leaf),
+    text.percent(grown.leaf_share), chain, calls)
 end
 
 --- On the whole: the conclusion last.
