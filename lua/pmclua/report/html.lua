@@ -67,7 +67,7 @@ local function verdict_line(pair, label, opening)
     or words.brief(row.why)
   local interval = row.verdict and words.ratio_interval(row.verdict) or ""
   local line = ("%s %s%s: %s%s"):format(MARKS[tone] or "•", escape(label), escape(opening or ""),
-    element("strong", escape(strong)), interval ~= "" and interval ~= "=" and
+    element("strong", escape(strong)), not lists.contains({ "", "=", words.ABSENT }, interval) and
       " " .. element("span", escape("[" .. interval .. "]"), 'class="dim"') or "")
   return element("li", line, ('class="%s"'):format(tone))
 end
