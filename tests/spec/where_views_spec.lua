@@ -55,6 +55,22 @@ the difference is in parse (100 %)
     assert.matches("\nthe difference is in parse %(98 %%%) and join %(1 %%%)\n", shown)
   end)
 
+  it("says what gives names to code without them, unless a remark says why it has none", function()
+    local function said(fn, more)
+      more.nameless = true
+      local list = { profiles.profile { profiles.line(fn, 50, more), profiles.line("parse", 50) } }
+      return (profiles.code(list, list):report { width = 500, utf8 = true })
+    end
+    assert.matches("50 % of the total is in code without names: install its debug symbols",
+      said("lib.so+0x1f0", { file = "/lib/lib.so" }), 1, true)
+    assert.matches("50 % of the total is in code made at run time, without names: have its program write",
+      said("[memory]", { file = "[memory]", kind = "jit" }), 1, true)
+    for _, fn in ipairs { "lib.so", "[linux]" } do
+      local file = fn == "[linux]" and fn or "/lib/" .. fn
+      assert.is_nil(said(fn, { file = file }):find("without names", 1, true))
+    end
+  end)
+
   it("has source lines, and shows what it leaves out as one row", function()
     local shown = text { by = "line", most = 1 }
     assert.matches("\nparse%.c:3 parse +61 +71 +%+10 ", shown)

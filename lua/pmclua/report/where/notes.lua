@@ -94,16 +94,27 @@ local function add_rest(list, code, ledger)
   end
 end
 
-local function add_nameless(list, ledger)
-  local nameless = 0
-  for _, row in ipairs(ledger.lines) do
-    local place = row.line.place or row.line.other
-    if place and (place.nameless or place.is_joined) then nameless = nameless + row.a end
+-- What gives names to code that has none; nil: it has some, or a remark says why it cannot have any, which is where not
+-- even its place in the file is known.
+local function remedy_of(place)
+  if not (place and (place.nameless or place.is_joined)) then return nil end
+  if place.path == "[memory]" then
+    return "code made at run time, without names: have its program write /tmp/perf-PID.map (node "
+      .. "--perf-basic-prof)"
   end
-  local share = nameless / math.max(1, ledger.total.a)
-  if share > 0.2 then
-    list[#list + 1] = ("%s of the total is in code without names: install its debug symbols (Debian: "
-      .. "PACKAGE-dbgsym), or compile without stripping"):format(text.percent(share))
+  return place.fn ~= place.path:match "[^/]+$" and "code without names: install its debug symbols (Debian: "
+    .. "PACKAGE-dbgsym), or compile without stripping" or nil
+end
+
+local function add_nameless(list, ledger)
+  local counts = {}
+  for _, row in ipairs(ledger.lines) do
+    local remedy = remedy_of(row.line.place or row.line.other)
+    if remedy then counts[remedy] = (counts[remedy] or 0) + row.a end
+  end
+  for _, remedy in ipairs(lists.keys(counts)) do
+    local share = counts[remedy] / math.max(1, ledger.total.a)
+    if share > 0.2 then list[#list + 1] = ("%s of the total is in %s"):format(text.percent(share), remedy) end
   end
 end
 
