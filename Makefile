@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-asan check-tsan check-valgrind lab bench written check-install documents install uninstall dist deb clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-machines check-asan check-tsan check-valgrind lab bench written check-install documents install uninstall dist deb clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -110,6 +110,10 @@ check-why: all ## hold known pairs against each other: does why name what was pl
 
 check-bisect: all ## play histories of commits to the search for a step: does it name the right one? HISTORIES=300 of each
 	@./pmclua tests/truths/bisect.lua $(or $(HISTORIES),300)
+	@./pmclua tests/truths/bisect_built.lua counts $(or $(BUILT),100)
+
+check-machines: ## count programs by Valgrind on emulated x86-64 machines of several CPU models: are the counts equal?
+	@tests/machines/check
 
 check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind
 check-asan check-tsan check-valgrind:

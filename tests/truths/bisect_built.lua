@@ -1,0 +1,158 @@
+-- bisect_built.lua: does bisect name the commit in real repositories with real builds, whose truth is known?
+--
+-- usage: ./pmclua tests/truths/bisect_built.lua counts|times [HISTORIES] [FIRST SEED]      (part of make check-bisect)
+-- Each history is of 16 to 24 commits of a small C program: most change text or code that is not run, one or two plant
+-- work that stays; with counts there is work that a later commit reverts, and a merge whose branch may bring the step.
+-- With times commits add functions that move the others, and the planted work is +5 %. Exit 1 where an answer is wrong.
+
+dofile((debug.getinfo(1, "S").source:sub(2):gsub("truths/[^/]*$", "")) .. "support/program.lua")
+
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local random = require "pmclua.stats.random"
+local support = require "tests.support"
+
+local kind, histories, first = arg[1] or "counts", tonumber(arg[2]) or 100, tonumber(arg[3]) or 1
+
+local WAYS = {
+  counts = { rounds = 2000, unit = 1, build = "cc -O1 -g -o prog prog.c", events = "valgrind::instructions",
+    all = true },
+  times = { rounds = 4000000, unit = 2, events = "duration_time", budget = "4min",
+    build = "cc -O1 -ffunction-sections -fuse-ld=lld -Wl,--shuffle-sections='.text*={seed}' -o prog prog.c" },
+}
+local way = WAYS[kind] or error("counts or times, not " .. kind)
+
+local HEAD = [[
+volatile unsigned long sink;
+%s
+__attribute__((noinline)) static void step(unsigned long i)
+{
+    %s
+}
+int main(void)
+{
+    for (unsigned long i = 0; i < %d; i++)
+        step(i);
+    return 0;
+}
+/* %s */
+]]
+local LEAST_WORK = 40                   -- statements: two more are 5 % of them
+
+local function git(folder, line)
+  local ran = support.run({ "sh", "-c", "cd " .. support.quote(folder)
+    .. " && git -c user.name=A -c user.email=a@localhost -c commit.gpgsign=false " .. line })
+  if ran.status ~= 0 then error(ran.err) end
+  return ran.out
+end
+
+-- A repository that is written commit by commit.
+local function start(source)
+  local self = { folder = support.folder(), work = 0, unused = 0, source = source, truth = {}, undone = {} }
+  git(self.folder, "init -q -b main")
+  return self
+end
+
+local function commit(self, subject)
+  local functions, statements = {}, {}
+  for i = 1, self.unused do
+    functions[i] = ("void unused_%d(void) { for (int i = 0; i < %d; i++) sink += i; }")
+      :format(i, i)
+  end
+  for i = 1, LEAST_WORK + self.work do statements[i] = ("sink = sink * 3 + i + %d;"):format(i) end
+  self.count = (self.count or 0) + 1
+  support.write(self.folder .. "/prog.c", HEAD:format(table.concat(functions, "\n"),
+    table.concat(statements, "\n    "), way.rounds, subject .. self.count))
+  git(self.folder, "add prog.c")
+  git(self.folder, "commit -qm '" .. subject .. "'")
+  return (git(self.folder, "rev-parse HEAD"):gsub("%s", ""))
+end
+
+local function plain(self)
+  if self.source:uniform() < 0.5 then self.unused = self.unused + 1 end
+  commit(self, "change")
+end
+
+local function plant(self)
+  self.work = self.work + way.unit
+  self.truth[commit(self, "plant")] = true
+end
+
+local EXCURSION = 3                     -- of one as large as a step the level inside could be that after the step
+
+-- Work that comes and goes: finding either is right, but not asked for.
+local function excursion(self)
+  self.work = self.work + EXCURSION
+  self.undone[commit(self, "mistake")] = true
+  plain(self)
+  self.work = self.work - EXCURSION
+  self.undone[commit(self, "revert")] = true
+end
+
+local function merge(self, is_planted)
+  git(self.folder, "checkout -q -b side")
+  plain(self)
+  if is_planted then plant(self) end
+  plain(self)
+  git(self.folder, "checkout -q main")
+  support.write(self.folder .. "/other", "x")
+  git(self.folder, "add other")
+  git(self.folder, "commit -qm other")
+  git(self.folder, "merge -q --no-ff -m merge side")
+  git(self.folder, "branch -qD side")
+end
+
+local function write_history(seed)
+  local self = start(random.new(seed, "history"))
+  local source = self.source
+  plain(self)
+  local events, length = {}, 15 + source:integer(8)
+  if kind == "counts" then
+    local is_planted = source:uniform() < 0.4
+    if source:uniform() < 0.6 then events[source:integer(length)] = excursion end
+    if source:uniform() < 0.5 then
+      events[source:integer(length)] = function(one) merge(one, is_planted) end
+    end
+    if source:uniform() < 0.5 then events[source:integer(length)] = plant end
+  end
+  events[source:integer(length)] = plant
+  for i = 1, length do (events[i] or plain)(self) end
+  plain(self)
+  return self
+end
+
+local function search(self)
+  local good = git(self.folder, "rev-list --max-parents=0 HEAD"):gsub("%s", "")
+  return pmc.bisect { folder = self.folder, good = good, bad = "HEAD", build = way.build, workload = "./prog",
+    events = way.events, all = way.all, budget = way.budget, why = false, store = false, quiet = true }
+end
+
+-- "right", "none" or "range" (nothing wrong is said), or "wrong".
+local function judged(self, found)
+  local named = lists.map(found.steps, function(step) return step.to.hash end)
+  local is_false = lists.any(found.steps, function(step)
+    local is_range = step.candidates and #step.candidates > 1
+    return not is_range and not (self.truth[step.to.hash] or self.undone[step.to.hash])
+  end)
+  if is_false then return "wrong" end
+  local seen = lists.set(named)
+  local lacks = lists.any(lists.keys(self.truth), function(hash) return not seen[hash] end)
+  if not lacks then return "right" end
+  return #named == 0 and (next(self.truth) and "none" or "right") or kind == "counts" and "wrong" or "range"
+end
+
+local counts, began = {}, os.time()
+for seed = first, first + histories - 1 do
+  local own = write_history(seed)
+  local answer, said = support.with_env({ XDG_CACHE_HOME = own.folder .. "/cache" }, function()
+    local found = search(own)
+    return judged(own, found), tostring(found)
+  end)
+  counts[answer] = (counts[answer] or 0) + 1
+  print(("%d: %s"):format(seed, answer) .. (answer ~= "right" and "\n" .. said or ""))
+  io.stdout:flush()
+  require("pmclua.core").remove_folder(own.folder)
+end
+print(("%s: right %d, range %d, none %d, wrong %d of %d; %d s"):format(kind, counts.right or 0,
+  counts.range or 0, counts.none or 0, counts.wrong or 0, histories, os.time() - began))
+os.exit((counts.wrong or kind == "counts" and counts.none) and 1 or 0)
