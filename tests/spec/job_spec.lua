@@ -324,3 +324,32 @@ describe("several files as one result", function()
     assert.equal("vm", folded { "vm" })
   end)
 end)
+
+describe("ranks that run together", function()
+  it("begin each block when all have ended the one before, and says how far apart", function()
+    local folder = support.folder()
+    support.write(folder .. "/sweep.lua", [[
+      local length = os.getenv "PMI_RANK" == "1" and "0.02" or "0"
+      return require("pmclua").experiment { workloads = { nap = "sleep " .. length, yes = "true" },
+        events = "page-faults", repetitions = 4, warmup = 1 }
+    ]])
+    local got = support.run({ "sh", "-c", [[
+      for rank in 0 1 2; do
+        PMI_RANK=$rank PMI_SIZE=3 "$1" sweep.lua --job job --together --quiet & pids="$pids $!"
+      done
+      for pid in $pids; do wait "$pid" || exit 1; done
+    ]], "sh", support.program }, { folder = folder, env = with() })
+    assert.same({ 0, "" }, { got.status, got.err })
+    local first, last = {}, {}
+    for rank = 1, 3 do
+      require("pmclua.store").open(("%s/job/shard-%d.jsonl"):format(folder, rank)).each(function(record)
+        local block = record.index + (record.warmup and 0 or 1)
+        first[block] = math.min(first[block] or math.huge, record.start_ns)
+        last[block] = math.max(last[block] or 0, record.start_ns + record.wall_ns)
+      end)
+    end
+    for block = 2, 5 do assert.is_true(first[block] >= last[block - 1], block) end
+    assert.matches("3 ranks began each block at a barrier, within .- %(median of %d blocks",
+      support.pmclua({ "report", folder .. "/job" }).out)
+  end)
+end)

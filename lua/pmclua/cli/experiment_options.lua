@@ -36,7 +36,7 @@ M.list = {
   { "shard", value = "I/N", help = "with --job: which of how many (as Slurm or the launcher says)" },
   { "shard-by", choices = { "cells", "blocks" }, value = "WHAT",
     help = "with --job: what shards divide (cells)" },
-  { "together", false, help = "with --job: each rank of a launch runs all of it, with one seed" },
+  { "together", false, help = "with --job: each rank runs all of it, and begins each block with the others" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
   { "gate", many = true, value = "FILE", help = "check the experiment's limits against stored results" },
   { "against", value = "CELL", help = "check the limits against this cell of the same run" },

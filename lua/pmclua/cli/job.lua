@@ -128,6 +128,7 @@ local function run_options(job, number, options)
   local path, own = job:path(number), lists.copy(options)
   own[can_resume(path) and "resume" or "store"] = path
   own.is_own, own.any_name = true, true
+  own.barrier = job.by == "ranks" and require("pmclua.job.barrier").new(job) or nil
   return own
 end
 

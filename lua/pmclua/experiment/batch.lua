@@ -18,7 +18,14 @@ local function can_batch(declaration, run)
     or declaration.layout == "randomise")
 end
 
-local function goes_with(step, first)
+--- The block that a step is of, warm-ups counted.
+---@param declaration pmclua.Declaration
+---@param step table
+---@return integer
+function M.block(declaration, step) return step.index + (step.warmup and 0 or declaration.warmup) end
+
+local function goes_with(run, step, first)
+  if run.barrier and (step.index ~= first.index or step.warmup ~= first.warmup) then return false end
   return step.cell == first.cell and step.pass == first.pass and step.choice == first.choice
     and not step.cell.workload.in_process
 end
@@ -59,7 +66,7 @@ function M.batches(declaration, plan, run)
     while steps[1] and #steps < most and not ahead and not is_simulated do
       local step = next_wanted()
       if not step then break end
-      if goes_with(step, steps[1]) then steps[#steps + 1] = step else ahead = step end
+      if goes_with(run, step, steps[1]) then steps[#steps + 1] = step else ahead = step end
     end
     return steps[1] and steps or nil
   end

@@ -272,7 +272,7 @@ local function run_plan(declaration, plan, session, into, options)
   end
   local run
   run = require("pmclua.experiment.run").new(declaration, plan, {
-    session = session, take = recorder(into), each = options.each,
+    session = session, take = recorder(into), each = options.each, barrier = options.barrier,
     progress = progress, done = into.done, flush = function() into.file:flush() end,
     enough = stop_rule(declaration, into, function(...) return run:ask("stop", ...) end),
     deciding = function()

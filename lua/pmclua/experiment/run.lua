@@ -68,7 +68,7 @@ end
 ---@param plan pmclua.Plan
 ---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), each?: fun(record: table),
 ---   progress?: function, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean),
----   deciding: fun(): pmclua.Deciding }
+---   deciding: fun(): pmclua.Deciding, barrier?: pmclua.job.Barrier }
 ---   done: what a stored run has; flush: has all that was taken be in the file; each: the script's, which gets a
 ---   copy of every record; deciding: asked where there are simulated passes
 function run.new(declaration, plan, options)
@@ -83,7 +83,7 @@ function run.new(declaration, plan, options)
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done),
-    missing = missing.new(declaration), remarks = remarks.new(),
+    barrier = options.barrier, missing = missing.new(declaration), remarks = remarks.new(),
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end
 
@@ -396,7 +396,9 @@ local function run_steps(self, steps)
 end
 
 local function execute(self)
-  for steps in require("pmclua.experiment.batch").batches(self.declaration, self.plan, self) do
+  local batch = require "pmclua.experiment.batch"
+  for steps in batch.batches(self.declaration, self.plan, self) do
+    if self.barrier then self.barrier:await(batch.block(self.declaration, steps[1])) end
     local ended = core.interrupts() > 0 and "interrupted" or run_steps(self, steps)
     if ended then return ended end
   end
@@ -416,7 +418,7 @@ end
 function Run:execute()
   local ok, status = xpcall(execute, raised.catch, self)
   local cleaned, caught = xpcall(clean_up, raised.catch, self)
-  for _, name in ipairs { "counter", "simulation", "sampling" } do
+  for _, name in ipairs { "counter", "simulation", "sampling", "barrier" } do
     local counter = self[name]
     if counter then
       self.remarks:append(counter:remarks())

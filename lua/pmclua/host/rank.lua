@@ -36,6 +36,23 @@ function M.number()
   if is_in_step() then return number(SLURM[1]), number(SLURM[2]) or number "SLURM_NTASKS" end
 end
 
+-- What a launcher names a launch by; each rank has the same.
+local LAUNCHES = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PMI_JOBID" }
+
+--- A name of this launch, for files that are of it alone; "launch" where the launcher gives it none.
+---@return string
+function M.launch()
+  local name = "launch"
+  for _, variable in ipairs(LAUNCHES) do
+    local said = os.getenv(variable)
+    if said then
+      name = said .. (variable == "SLURM_JOB_ID" and "." .. (os.getenv "SLURM_STEP_ID" or "0") or "")
+      break
+    end
+  end
+  return (name:gsub("[^%w._-]+", "-"))
+end
+
 ---@class pmclua.ArrayTask
 ---@field id integer of this task
 ---@field first integer the lowest of the array
