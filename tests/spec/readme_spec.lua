@@ -20,7 +20,8 @@ end
 
 -- Whether a command has here what it cannot do without.
 local function can_run(command)
-  if command:find "pmclua regions" and not support.have_root() then return false end         -- probes
+  local takes_root = command:find "pmclua regions" or command:find "sched:"      -- probes, tracefs
+  if takes_root and not support.have_root() then return false end
   if command:find "pmclua pages" and support.watcher then return false end     -- has page faults of its own
   for _, name in ipairs { "git", "make", "valgrind" } do
     if command:find(name, 1, true) and not support.have(name) then return false end
