@@ -20,18 +20,10 @@ ffi.cdef "int pmclua_spec_open(const char *path, int flags) __asm__(\"open\");"
 
 -- clock_hz() where events have this page; path nil: where none opens.
 local function hz_of(path)
-  local real = ffi.C.pmclua_system.perf_event_open
-  local callback = ffi.cast(ffi.typeof(real), function()
-    return path and ffi.C.pmclua_spec_open(path, 0) or -2
-  end)
-  ffi.C.pmclua_system.perf_event_open = callback
   local hz, literal
-  local ok, why = support.interpreted(function()
-    hz, literal = core.clock_hz(), (literals.value "system_tsc_freq")
-  end)
-  ffi.C.pmclua_system.perf_event_open = real
-  callback:free()
-  assert(ok, why)
+  support.with_system("perf_event_open", function()
+    return path and ffi.C.pmclua_spec_open(path, 0) or -2
+  end, function() hz, literal = core.clock_hz(), (literals.value "system_tsc_freq") end)
   assert.equal(hz, literal)
   return hz
 end

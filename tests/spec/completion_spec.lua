@@ -50,12 +50,7 @@ local function fish(line)
   return lines_of(result.out)
 end
 
-local function has(list, word)
-  for _, one in ipairs(list) do
-    if one == word then return true end
-  end
-  return false
-end
+local has = require("pmclua.base.lists").contains
 
 describe("completion in bash", function()
   before_each(function() support.need(support.have "bash", "bash is not installed") end)

@@ -49,16 +49,7 @@ local function assert_none_left(before)
 end
 
 --- Calls fn while perf_event_open is `replacement(real, attr, pid, cpu, group_fd, flags)`.
-local function with_open(replacement, fn)
-  local real = ffi.C.pmclua_system.perf_event_open
-  local callback = ffi.cast("int (*)(const struct pmclua_attr *, int32_t, int32_t, int32_t, uint32_t)",
-    function(...) return replacement(real, ...) end)
-  ffi.C.pmclua_system.perf_event_open = callback
-  local ok, why = support.interpreted(fn)
-  ffi.C.pmclua_system.perf_event_open = real
-  callback:free()
-  if not ok then error(why, 0) end
-end
+local function with_open(replacement, fn) support.with_system("perf_event_open", replacement, fn) end
 
 describe("a group", function()
   it("counts nothing in an empty region and N faults for N fresh pages", function()
@@ -134,14 +125,13 @@ describe("a group", function()
   end)
 
   it("closes siblings before the leader (H)", function()
-    local order, real = {}, ffi.C.pmclua_system.close
+    local order = {}
     local group = assert(core.group { software(FAULTS), software(TASK_CLOCK), software(SWITCHES) })
     local wanted = { group:fd(3), group:fd(2), group:fd(1) }
-    local callback = ffi.cast("int (*)(int32_t)", function(fd) order[#order + 1] = fd return real(fd) end)
-    ffi.C.pmclua_system.close = callback
-    support.interpreted(function() group:close() end)
-    ffi.C.pmclua_system.close = real
-    callback:free()
+    support.with_system("close", function(real, fd)
+      order[#order + 1] = fd
+      return real(fd)
+    end, function() group:close() end)
     assert.same(wanted, order)
   end)
 

@@ -113,9 +113,7 @@ describe("a limit on a metric", function()
       for i in ipairs(names) do
         columns[i], pass[i] = support.sequence(8, function() return 100 end), i
       end
-      local r = made.result(made.header { events = events, pass_events = { pass } }, made.records(columns))
-      r.status = "complete"
-      return r
+      return made.complete(made.header { events = events, pass_events = { pass } }, made.records(columns))
     end
     local gate = of({ "cycles", "instructions" }):gate { limits = { "ipc >= -1%", "cycles <= +1%" },
       baseline = of { "cycles" } }

@@ -106,9 +106,7 @@ describe("repetitions without a value", function()
         why = "timed out" })
       records[#records + 1] = one
     end
-    local r = made.result(header_of { on_failure = "skip" }, records)
-    r.status = "complete"
-    return r
+    return made.complete(header_of { on_failure = "skip" }, records)
   end
 
   it("decide an absolute limit where, beyond it, they would fail it", function()

@@ -20,9 +20,7 @@ end
 local function records_of(columns) return made.records(columns, { levels = {} }) end
 
 local function of(columns, more)
-  local r = made.result(header_of(more), records_of(columns))
-  r.status = "complete"
-  return r
+  return made.complete(header_of(more), records_of(columns))
 end
 
 local function stored(columns, more)

@@ -108,9 +108,7 @@ describe("experiment:gate", function()
             order = #records + 1, wall_ns = (cell == 2 and factor or 1) * (1000000 + i) })
         end
       end
-      local result = made.result(header, records)
-      result.status = "complete"
-      return result
+      return made.complete(header, records)
     end
     local experiments = require "pmclua.experiment"
     local override = experiments.override

@@ -11,19 +11,13 @@ local message_of = support.message_of
 
 --- Calls fn while every perf read gives these words after the group's header: enabled, running, values.
 local function with_read(enabled, running, values, fn)
-  local real = ffi.C.pmclua_system.read
-  local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
+  support.with_system("read", function(real, fd, buffer, bytes)
     local got = real(fd, buffer, bytes)
     local words = ffi.cast("uint64_t *", buffer)
     words[1], words[2] = enabled, running
     for i, value in ipairs(values) do words[3 + 2 * (i - 1)] = value end
     return got
-  end)
-  ffi.C.pmclua_system.read = callback
-  local ok, why = support.interpreted(fn)
-  ffi.C.pmclua_system.read = real
-  callback:free()
-  if not ok then error(why, 0) end
+  end, fn)
 end
 
 describe("counts of both kinds of cores", function()

@@ -98,9 +98,7 @@ local function result_of(values, more)
     for _, record in ipairs(made.records({ { values[i], values[i] }, { 7, 7 }, { 0, 0 } },
       { workload = "rows", levels = cell.levels, cell = i })) do records[#records + 1] = record end
   end
-  local result = made.result(header, records)
-  result.status = "complete"
-  return result
+  return made.complete(header, records)
 end
 
 local function squares() return values_of(function(n) return 5 * n ^ 2 end) end

@@ -20,12 +20,7 @@ local function files_of(folder)
   return list
 end
 
-local function has(list, path)
-  for _, one in ipairs(list) do
-    if one == path then return true end
-  end
-  return false
-end
+local has = require("pmclua.base.lists").contains
 
 describe("the build", function()
   it("takes the preprocessor's flags of its caller, for every file, as packages harden with them", function()

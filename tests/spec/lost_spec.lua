@@ -12,15 +12,9 @@ local LOST = { 1, 0, 0 }
 
 --- Calls fn while read is `replacement(real, fd, words, bytes)`, words as u64.
 local function with_read(replacement, fn)
-  local real = ffi.C.pmclua_system.read
-  local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
+  support.with_system("read", function(real, fd, buffer, bytes)
     return replacement(real, fd, ffi.cast("uint64_t *", buffer), bytes)
-  end)
-  ffi.C.pmclua_system.read = callback
-  local ok, why = support.interpreted(fn)
-  ffi.C.pmclua_system.read = real
-  callback:free()
-  if not ok then error(why, 0) end
+  end, fn)
 end
 
 local function in_error() return 0 end

@@ -27,9 +27,7 @@ local function result_of(more)
       records[#records + 1] = record
     end
   end
-  local result = made.result(header, records)
-  result.status = "complete"
-  return result
+  return made.complete(header, records)
 end
 
 local function shown(options)

@@ -8,9 +8,7 @@ local BIGGEST = 18446744073709551615ULL
 
 -- A result in memory, of these records. `more` replaces fields of the header.
 local function of(records, more)
-  local result = made.result(made.header(more), records)
-  result.status = "complete"
-  return result
+  return made.complete(made.header(more), records)
 end
 
 local function stored(result)

@@ -18,9 +18,7 @@ local function of(values, more)
   local header = made.header(support.merged({ workloads = { { name = "it", kind = "command", per = "run" } },
     factors = {}, cells = { { workload = "it", levels = {} } }, repetitions = #values,
     events = { SIMULATED }, pass_events = { { 1 } }, simulation = {} }, more))
-  local r = made.result(header, made.records({ values }, { workload = "it", levels = {} }))
-  r.status = "complete"
-  return r
+  return made.complete(header, made.records({ values }, { workload = "it", levels = {} }))
 end
 
 local function gate(new, before, limit)

@@ -111,18 +111,12 @@ describe("CPUs as target", function()
     local group = pmc.group { "page-faults", "context-switches", target = pmc.system() }:start()
     os.execute "true"
     local before = group:read()
-    local real = ffi.C.pmclua_system.read
-    local callback = ffi.cast("long (*)(int32_t, void *, size_t)", function(fd, buffer, bytes)
+    local after
+    support.with_system("read", function(real, fd, buffer, bytes)
       local got = real(fd, buffer, bytes)
       ffi.cast("uint64_t *", buffer)[0] = 1          -- its siblings were taken off with the CPU
       return got
-    end)
-    ffi.C.pmclua_system.read = callback
-    local after
-    local ok = support.interpreted(function() after = group:read() end)
-    ffi.C.pmclua_system.read = real
-    callback:free()
-    assert.is_true(ok)
+    end, function() after = group:read() end)
     assert.equal(0, (after - before).page_faults or 0)
     assert.is_true((group:read() - before).page_faults >= 0)
     group:close()

@@ -315,6 +315,21 @@ function M.interpreted(fn)
   return ok, why
 end
 
+--- Calls fn while a call of the core's table of system calls is `replacement(real, …)`.
+---@param name string of a member of struct pmclua_system
+---@param replacement function
+---@param fn fun()
+function M.with_system(name, replacement, fn)
+  local system = ffi.C.pmclua_system
+  local real = system[name]
+  local callback = ffi.cast(ffi.typeof(real), function(...) return replacement(real, ...) end)
+  system[name] = callback
+  local ok, why = M.interpreted(fn)
+  system[name] = real
+  callback:free()
+  if not ok then error(why, 0) end
+end
+
 -- ---- what is here ----
 
 function M.have_root() return require("pmclua.core").uid() == 0 end

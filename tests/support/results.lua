@@ -91,4 +91,12 @@ function M.read(path)
   return records, stored
 end
 
+--- The same of a run that came to its end.
+---@return pmclua.Result
+function M.complete(header, records)
+  local made = M.result(header, records)
+  made.status = "complete"
+  return made
+end
+
 return M

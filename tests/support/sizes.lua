@@ -36,9 +36,7 @@ end
 
 function M.result(more)
   local header = M.header(more)
-  local r = made.result(header, M.records(header))
-  r.status = "complete"
-  return r
+  return made.complete(header, M.records(header))
 end
 
 function M.stored(more)
