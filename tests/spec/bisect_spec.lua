@@ -330,6 +330,14 @@ describe("commits as a factor", function()
 end)
 
 describe("a history", function()
+  -- A stored result that knows a commit.
+  local function stored_once()
+    local path = support.folder() .. "/once.jsonl"
+    pmc.measure("true", { events = "page-faults", repetitions = 2, store = path, quiet = true,
+      notes = { commit = "1a2b3c" } })
+    return path
+  end
+
   it("shows values by commit with the step, in every format", function()
     need_valgrind()
     local folder, cache = repository { {}, {}, {}, { loops = 3000 }, { loops = 3000 }, { loops =
@@ -350,6 +358,21 @@ describe("a history", function()
       assert.not_matches("<script", page)
       assert.not_matches("https?://", (page:gsub("http://www.w3.org/2000/svg", "")))
     end)
+  end)
+
+  it("is a page that has of long series the ends and the steps, and all of them in a chart", function()
+    local points, commits = {}, {}
+    for i = 1, 500 do
+      local name = ("%07x"):format(i)
+      commits[i], points[i] = { name = name }, { commit = name, value = i < 300 and 1000 or 1200, n = 3,
+        step = i == 300 and 20 or nil, ratio = i > 1 and 1 or nil }
+    end
+    local history = setmetatable({ commits = commits, series = { { workload = "prog", event = "instructions",
+      unit = "", points = points } } }, getmetatable(pmc.history { files = { stored_once() } }))
+    local page = history:report { format = "html" }
+    assert.equal(4, select(2, page:gsub("<td[^>]*>0000%x%x%x</td>", "")))
+    assert.matches("4 of 500 values: the ends, and both sides of each step", page, 1, true)
+    assert.equal(501, select(2, history:report { format = "csv" }:gsub("\n", "")))
   end)
 
   it("is made of stored results that know their commits, and refuses others", function()

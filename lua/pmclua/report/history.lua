@@ -29,9 +29,26 @@ local function row_of(point, commit, unit)
     tones = { [5] = point.step and (point.step > 0 and "bad" or "good") or nil } }
 end
 
-local function block_of(history, series)
-  local commits = lists.by(history.commits, "name")
-  return { title = { title_of(series) }, columns = COLUMNS, notes = {}, rows = lists.map(series.points,
+local MOST_ROWS = 40                    -- of a page's table; its chart has all values
+
+-- The first and the last point, and both sides of each step.
+local function telling(points)
+  local list = {}
+  for i, point in ipairs(points) do
+    local is_shown = i == 1 or i == #points or point.step or points[i + 1].step
+    if is_shown then list[#list + 1] = point end
+  end
+  return list
+end
+
+local function block_of(history, series, is_page)
+  local commits, points, notes = lists.by(history.commits, "name"), series.points, {}
+  if is_page and #points > MOST_ROWS then
+    points = telling(points)
+    notes[1] = ("%d of %d values: the ends, and both sides of each step; --format csv has all")
+      :format(#points, #series.points)
+  end
+  return { title = { title_of(series) }, columns = COLUMNS, notes = notes, rows = lists.map(points,
     function(point) return row_of(point, commits[point.commit], series.unit) end) }
 end
 
@@ -107,12 +124,16 @@ end
 
 --- A history as blocks.
 ---@param history pmclua.History
+---@param options? pmclua.ReportOptions
 ---@return pmclua.Report
-function M.blocks(history)
+function M.blocks(history, options)
+  local is_page = options and options.format == "html"
   local first, last = history.commits[1], history.commits[#history.commits]
   return { title = ("History of %s, %s … %s"):format(text.plural(#history.commits, "commit"), first.name,
       last.name), notes = {},
-    blocks = lists.map(history.series, function(series) return block_of(history, series) end),
+    blocks = lists.map(history.series, function(series)
+      return block_of(history, series, is_page)
+    end),
     plots = function()
       return lists.map(history.series, function(series)
         return { title = title_of(series), svg = chart(series) }
