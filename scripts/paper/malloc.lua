@@ -3,17 +3,17 @@
 -- for: learn
 --
 -- method: allocates a number of blocks of 64 bytes and frees them again, in the same order. The C library's
---   allocator, and jemalloc, tcmalloc and mimalloc where they are installed: each is loaded by the kernel
---   and called by address.
+--   allocator, and tcmalloc and mimalloc where they are installed: each is loaded by the kernel and called by
+--   address.
 -- usage: pmclua scripts/paper/malloc.lua [--set blocks=4,8,64]
 -- reading: the GNU C library keeps up to 7 freed blocks of a size in a cache of the thread, without a lock.
 --   From the 8th on they go to lists that threads share, so a pair of malloc and free costs more: the
 --   verdicts are against 7 blocks. Other libraries keep more. None asks Linux for a page once it runs.
 -- caveats: one thread, one size, blocks that are not used: it shows the fast path. What fragmentation and
---   threads cost is another matter, and for many programs the greater.
--- literature: The GNU C Library manual, tunable glibc.malloc.tcache_count (7); J. Evans, A scalable
---   concurrent malloc implementation for FreeBSD, BSDCan 2006; D. Leijen, B. Zorn and L. de Moura, Mimalloc:
---   free list sharding in action, APLAS 2019, on the lengths of fast paths.
+--   threads cost is another matter, and for many programs the greater. jemalloc cannot be loaded
+--   into a program that runs already (its thread-local storage), so it is not here.
+-- literature: The GNU C Library manual, tunable glibc.malloc.tcache_count (7); D. Leijen, B. Zorn and
+--   L. de Moura, Mimalloc: free list sharding in action, APLAS 2019, on the lengths of fast paths.
 
 local pmc = require "pmclua"
 
@@ -52,8 +52,8 @@ void pairs(void *state, uint64_t iterations)
 }
 ]]
 
-local LIBRARIES = { { "glibc", "libc.so.6" }, { "jemalloc", "libjemalloc.so.2" },
-  { "tcmalloc", "libtcmalloc_minimal.so.4" }, { "mimalloc", "libmimalloc.so.2" } }
+local LIBRARIES = { { "glibc", "libc.so.6" }, { "tcmalloc", "libtcmalloc_minimal.so.4" },
+  { "mimalloc", "libmimalloc.so.2" } }
 
 local workloads = {}
 for _, library in ipairs(LIBRARIES) do
