@@ -39,6 +39,7 @@ local opt = pmc.options {
   { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
   { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
+  { "over", value = "FACTOR", help = "rank, host, file, a factor: its spread and outliers" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
@@ -74,8 +75,10 @@ local function prune()
   print(("removed %d stored results, %s; %d are left"):format(#removed, size(bytes), #pmc.stored.list()))
 end
 
+local TELL_APART = { file = true, rank = true, host = true }
+
 local function load()
-  local files = { by = opt.by, unpack(opt.files) }
+  local files = { by = opt.by or TELL_APART[opt.over] and opt.over or nil, unpack(opt.files) }
   local result = #opt.files > 0 and pmc.load(files) or pmc.load()
   return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
     primary = opt.primary, fit = opt.fit }
@@ -86,7 +89,7 @@ local function report()
   local result, put = load(), pmc.output(opt.output)
   if opt.how then return put(result:how()) end
   result:write(put, { format = opt.format, stream = not to_file and 1 or nil,
-    show = #opt.show > 0 and opt.show or nil, columns = opt.columns })
+    show = #opt.show > 0 and opt.show or nil, columns = opt.columns, over = opt.over })
 end
 
 if (opt.keep or opt.older_than) and not opt.prune then

@@ -70,8 +70,11 @@ local function lines_of(label, row_cells, name, verdicts)
   return has_any and { values, ratios, intervals } or { values }
 end
 
--- Cells by the rest and by column, both in the order of the plan.
-local function arrange(result, by)
+--- Cells by the rest and by column, both in the order of the plan.
+---@param result pmclua.Result
+---@param by string "workload" or a factor
+---@return { columns: any[], rest: string[], cells: table<string, table<any, pmclua.Cell>> }
+function M.arrange(result, by)
   local shown, grid = result:list(), { rest = {}, cells = {} }
   local varies = cells.varying(shown)
   grid.columns = lists.unique(lists.map(shown, function(cell) return cell_key.level(cell, by) end))
@@ -103,7 +106,7 @@ end
 ---@param comparison pmclua.Comparison?
 ---@return pmclua.ReportBlock
 function M.table(result, names, by, comparison)
-  local grid, list, notes = arrange(result, by), {}, {}
+  local grid, list, notes = M.arrange(result, by), {}, {}
   local shown, verdicts = result:list(), verdicts_of(comparison)
   for _, name in ipairs(names) do
     local title = text.safe(shown[1]:summary(name).title)

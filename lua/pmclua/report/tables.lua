@@ -138,7 +138,14 @@ local function side_by_side(result, names, by)
   return { module.table(result, names, by, compared_of(result)) }
 end
 
+local function over(result, names, by)
+  local problem = require("pmclua.report.side_by_side").problem(result, by)
+  if problem then require("pmclua.base.problem").misuse(problem, 4) end
+  return { require("pmclua.report.over").table(result, names, by) }
+end
+
 local function tables_of_cells(result, names, options)
+  if options.over then return over(result, names, options.over) end
   local shown = result:list()
   local several = #shown > 1
   if several and options.columns then return side_by_side(result, names, options.columns) end

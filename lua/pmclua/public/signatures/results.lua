@@ -241,6 +241,7 @@ record report_options shown_options
   separator?: name -- of CSV
   show?: name|name[] -- the quantities that tables show, in this order; default: all
   columns?: name -- "workload" or a factor: its levels stand side by side, all quantities in one table
+  over?: name -- a factor, such as rank or host: least, median and largest over its levels, outliers by name
   plots?: table -- of HTML
   histogram?: name -- of the calls of functions: the event that a histogram shows
 
