@@ -35,11 +35,11 @@
 --   runs of a command: one counted, one sampled. Of one command, its own output is left alone and the
 --   table goes to standard error; of two, their output goes to /dev/null. Nothing is stored without
 --   --store. Call chains need programs that keep frame pointers (-fno-omit-frame-pointer), which
---   Debian's do not; those of valgrind:: events need none. What reaches neither `main` nor a thread's
---   start is under [caller unknown], and on Arm a function without a frame hides its caller. Where
---   DEBUGINFOD_URLS names servers, they are asked for what would be shown without names (without lines,
---   for --lines, --inlined, --annotate and html): of the 20 largest functions, those with 1 % or more.
---   They may take 10 s together.
+--   Debian's do not; those of valgrind:: events need none. What reaches neither `main` nor where a thread
+--   or goroutine starts is under [caller unknown], and on Arm a function without a frame hides its
+--   caller. Where DEBUGINFOD_URLS names servers, they are asked for what would be shown without names
+--   (without lines, for --lines, --inlined, --annotate and html): of the 20 largest functions, those
+--   with 1 % or more. They may take 10 s together.
 
 local pmc = require "pmclua"
 

@@ -81,6 +81,31 @@ describe("a call chain", function()
     assert.same(with { ["start_thread;threaded;once;leaf"] = 100 }, of_leaf(profile))
   end)
 
+  it("of a goroutine leads from where Go starts them", function()
+    support.need(support.have "go", "go is not installed")
+    local folder = support.folder()
+    local source = support.write(folder .. "/main.go", [[
+      package main
+      import "syscall"
+      //go:noinline
+      func leaf(at []byte) { for i := 0; i < len(at); i += 4096 { at[i] = 1 } }
+      func main() {
+        at, _ := syscall.Mmap(-1, 0, 4096 * 70, 3, syscall.MAP_PRIVATE | syscall.MAP_ANON)
+        done := make(chan bool)
+        go func() { leaf(at[:4096 * 50]); done <- true }()
+        <-done
+        leaf(at[4096 * 50:])
+      }]])
+    support.run { "env", "GO111MODULE=off", "GOCACHE=" .. folder .. "/cache", "GOPATH=" .. folder,
+      "go", "build", "-o", folder .. "/program", source }
+    local found = {}
+    for chain, count in pairs((faults(folder .. "/program")).chains) do
+      if chain:find ";main%.leaf$" then found[chain:gsub("%.abi0", "")] = count end
+    end
+    assert.same({ ["runtime.goexit;main.main.func1;main.leaf"] = 50,
+      ["runtime.goexit;runtime.main;main.main;main.leaf"] = 20 }, found)
+  end)
+
   it("of a child leads from main as well", function()
     local profile = faults(framed(), "children")
     assert.same(with { ["main;in_children;once;leaf"] = 300 }, of_leaf(profile))

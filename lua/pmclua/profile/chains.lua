@@ -13,8 +13,12 @@ local M = {}
 --- The outermost frame of chains that are not complete.
 M.UNKNOWN = "[caller unknown]"
 
--- Functions that programs and threads begin with, as C libraries call them.
-local STARTS = { main = true, _start = true, start_thread = true }
+-- Functions that programs and threads begin with, as C libraries call them; and those of Go, with its goroutines.
+local STARTS = { main = true, _start = true, start_thread = true, ["runtime.goexit"] = true,
+  ["runtime.mstart"] = true, ["runtime.rt0_go"] = true }
+
+-- Go's assembly has symbols of its own.
+local function is_start(fn) return STARTS[(fn:gsub("%.abi0$", ""))] end
 
 -- A name that only its source file sees may be another function's elsewhere: it has that file beside it.
 local function frame_name(of)
@@ -84,7 +88,7 @@ local function tree_of(found, attribution)
     tree.names[number] = M.frames(place, place.inlined)
     tree.parents[number] = caller_of(guesses[parent], parent, attribution, its, offset)
     guesses[number] = is_guess and { file = its, offset = offset, parent = parent } or nil
-    tree.starts[number] = STARTS[fn] and "own" or is_thread_start(its, fn) and "thread" or nil
+    tree.starts[number] = is_start(fn) and "own" or is_thread_start(its, fn) and "thread" or nil
   end
   return tree
 end
