@@ -4,7 +4,7 @@
 --
 -- method: copies the repetitions as they are. What distinguished the files becomes a factor: rank if each
 --   file has its own, else file. With --by host, the ranks of a host form one cell.
--- usage: pmclua merge [--by file|rank|host] -o OUTPUT FILE FILE...
+-- usage: pmclua merge [--by file|rank|host|none] -o OUTPUT FILE FILE...
 -- example:
 --   pmclua pages --store monday.jsonl
 --   pmclua pages --store tuesday.jsonl
