@@ -36,7 +36,9 @@ end
 
 -- Notes which of several functions of one name the first of a context is, as its lines' files say.
 local function add_first(self, line)
-  local frame = self.homes(full_name(line.fn:match "^[^']+"))[line.file]
+  local symbol = line.fn:match "^[^']+"
+  self.homes_of[symbol] = self.homes_of[symbol] or self.homes(full_name(symbol))
+  local frame = self.homes_of[symbol][line.file]
   if not frame then return end
   local known = self.first[line.fn]
   self.first[line.fn] = (known == nil or known == frame) and frame
@@ -44,9 +46,8 @@ end
 
 -- The frame of a function that stands in a context at some place.
 local function frame_at(self, context, at, said)
-  local full = full_name(said)
-  local is_one_of_several = full and next(self.homes(full)) ~= nil
-  return is_one_of_several and self.first[context:sub(at)] or M.frame(said)
+  local homes = self.homes_of[said]
+  return homes and next(homes) and self.first[context:sub(at)] or M.frame(said)
 end
 
 -- "main;g;f" of "f'g'main'(below main)".
@@ -76,7 +77,7 @@ local function none() return {} end
 ---@return table<string, number> chains "main;f;g"
 ---@return table<string, integer> calls by chain
 function M.of(files, counters, homes)
-  local self, chains, calls = { known = {}, first = {}, homes = homes or none }, {}, {}
+  local self, chains, calls = { known = {}, first = {}, homes_of = {}, homes = homes or none }, {}, {}
   local lines = lists.joined(lists.map(files, out_file.lines))
   for _, line in ipairs(lines) do add_first(self, line) end
   for _, line in ipairs(lines) do
