@@ -95,6 +95,18 @@ describe("a table", function()
     end
   end)
 
+  it("cuts names that begin and end alike to where they differ", function()
+    local grid = { columns = { { name = "line" }, { name = "count", align = "right" } }, rows = {} }
+    for i, name in ipairs { "xmltok_impl.c:644 contentTok", "xmltok_impl.c:645 contentTok",
+      "é_impl.c:7 contentTok", "é_impl.c:7 contentTok", "short" } do
+      grid.rows[i] = { name, tostring(i) }
+    end
+    local lines = require("pmclua.report.grid").lines(grid, 21)
+    local names = {}
+    for i = 2, #lines do names[#names + 1] = (lines[i]:gsub("%s+%d+$", "")) end
+    assert.same({ "…:644 content…", "…:645 content…", "é_impl.c:7 co…", "é_impl.c:7 co…", "short" }, names)
+  end)
+
   it("keeps its numbers and cuts long names above them", function()
     local compared = shown(two_compilers("./build-with-gcc/parse --input large.json",
       "./build-with-clang/parse --input large.json --validate"))

@@ -170,23 +170,52 @@ local function move_spans(rows, columns, shown)
   end
 end
 
--- Names that would read alike with their ends cut off have their middles cut out.
-local function cut_apart(rows, width, options)
+-- How many bytes some names begin with in common.
+local function common_bytes(names)
+  for count = 1, #(names[1] or "") do
+    local byte = names[1]:byte(count)
+    if lists.any(names, function(name) return name:byte(count) ~= byte end) then return count - 1 end
+  end
+  return #(names[1] or "")
+end
+
+local LEAD = 3                    -- bytes that are shown before where names differ
+
+-- Ways of shortening names, the one that reads best first: each takes what is common to all that it leaves alike.
+local CUTS = {
+  function(name, width, cut) return cut(name, width) end,
+  function(name, width) return text.cut_middle(name, width) end,
+  function(name, width, cut, common)
+    local from = math.max(1, common + 1 - LEAD)
+    return from > 1 and cut("…" .. name:sub(from):gsub("^[\128-\191]+", ""), width) or cut(name, width)
+  end,
+}
+
+-- Cuts the names of rows; those that would read alike are cut in the next way.
+local function cut_rows(rows, width, options, way)
   local cut, alike = options.cut or text.cut, {}
+  local common = common_bytes(lists.column(rows, 1))
   for _, row in ipairs(rows) do
+    local short = CUTS[way](row[1], options.cut and width - 1 or width, cut, common)
+    short = options.cut and short:gsub("…", "..") or short
+    alike[short] = alike[short] or {}
+    table.insert(alike[short], row)
+  end
+  for short, same in pairs(alike) do
+    local differ = lists.any(same, function(row) return row[1] ~= same[1][1] end)
+    if differ and way < #CUTS then cut_rows(same, width, options, way + 1)
+    elseif way > 1 then
+      for _, row in ipairs(same) do row[1] = short end
+    end
+  end
+end
+
+-- Names that would read alike with their ends cut off are cut elsewhere.
+local function cut_apart(rows, width, options)
+  cut_rows(lists.where(rows, function(row)
     local name = not (row.span and row.span <= 1) and row[1]
-    local short = name and cut(name, width)
-    if name and short ~= name then
-      alike[short] = alike[short] or {}
-      table.insert(alike[short], row)
-    end
-  end
-  for _, same in pairs(alike) do
-    for _, row in ipairs(#same > 1 and same or {}) do
-      row[1] = options.cut and text.cut_middle(row[1], width - 1):gsub("…", "..")
-        or text.cut_middle(row[1], width)
-    end
-  end
+    return name and text.width(name) > width
+  end), width, options, 1)
 end
 
 --- The lines of a grid, its headings first.

@@ -57,10 +57,10 @@ function M.other_machine(one, other)
   return first_difference({ "hostname" }, one, other), false
 end
 
--- A name can be that of another machine now, or of one that has another Linux since.
+-- A name can be that of another machine now, or of one that has another Linux since. The facts are a file's: of any type.
 local function key_of(host)
-  local facts = { host.hostname or "unknown", host.cpu or "", host.microcode or "", host.os_kernel or "" }
-  return table.concat(facts, "\0")
+  return ("%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.cpu), tostring(host.microcode),
+    tostring(host.os_kernel))
 end
 
 --- Hosts, each once, where they are several.
