@@ -195,6 +195,19 @@ describe("for programs, a code ledger", function()
     assert.matches("300 81.08%% 81.08%%", shown)
   end)
 
+  it("is profile.proto with a rest below 0, where fewer were counted than samples say", function()
+    local path = support.folder() .. "/profile.pb"
+    local less = profiles.profile({ profiles.line("parse", 70) }, { rest = { lost = -3 } })
+    profiles.code({ less }, { less }):write(path, { format = "pprof" })
+    local found = fields_of(support.output_of("gzip -dc " .. path))
+    local minus_3 = "\253" .. ("\255"):rep(8) .. "\1"
+    local count = 0
+    for _, sample in ipairs(found[2]) do
+      count = count + (fields_of(sample)[2][1] == minus_3:rep(2) and 1 or 0)
+    end
+    assert.equal(1, count)
+  end)
+
   it("is speedscope's JSON: a profile of each side, whose weights are its total", function()
     local found = dkjson.decode(text { format = "speedscope" })
     assert.equal("https://www.speedscope.app/file-format-schema.json", found["$schema"])

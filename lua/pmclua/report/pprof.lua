@@ -11,14 +11,14 @@ local M = {}
 
 -- ---- the wire format -----------------------------------------------------------------------------------------
 
--- Up to 2^53: counts of samples times their period.
+-- A value below 0 (fewer events were counted than samples say) has the 64 bits of its two's complement.
 local function varint(value)
-  local bytes = {}
-  while value >= 128 do
-    bytes[#bytes + 1] = string.char(value % 128 + 128)
-    value = math.floor(value / 128)
+  local bytes, rest = {}, value + 0LL + 0ULL
+  while rest >= 128 do
+    bytes[#bytes + 1] = string.char(tonumber(rest % 128) + 128)
+    rest = rest / 128
   end
-  bytes[#bytes + 1] = string.char(value)
+  bytes[#bytes + 1] = string.char(tonumber(rest))
   return table.concat(bytes)
 end
 
