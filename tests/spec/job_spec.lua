@@ -352,4 +352,16 @@ describe("ranks that run together", function()
     assert.matches("3 ranks began each block at a barrier, within .- %(median of %d blocks",
       support.pmclua({ "report", folder .. "/job" }).out)
   end)
+
+  it("may be more than 8,000", function()
+    local job = { folder = support.folder(), state = function() return { state = "complete" } end }
+    support.with_env(with { PMI_RANK = "0", PMI_SIZE = "9000" }, function()
+      local barrier = require("pmclua.job.barrier").new(job)
+      barrier:await(1)
+      local own = barrier.all[1]
+      for i = 2, 9000 do barrier.all[i] = own end
+      assert.matches("9000 ranks began each block at a barrier, within 0 ", barrier:remarks()[1])
+      barrier:close()
+    end)
+  end)
 end)

@@ -33,6 +33,18 @@ describe("a rank", function()
     as({ SLURM_PROCID = "0", SLURM_STEP_ID = "4294967291" }, function() assert.is_nil(rank.number()) end)
   end)
 
+  it("has one name of a launch, another where Slurm starts its job again", function()
+    local seen = {}
+    for _, again in ipairs { false, "1", "2" } do
+      support.with_env({ SLURM_JOB_ID = "7", SLURM_STEP_ID = "0", SLURM_RESTART_COUNT = again,
+        PMIX_NAMESPACE = false, OMPI_MCA_ess_base_jobid = false }, function()
+        assert.equal(rank.launch(), rank.launch())
+        seen[rank.launch()] = true
+      end)
+    end
+    assert.equal(3, #require("pmclua.base.lists").keys(seen))
+  end)
+
   it("stands with its host in names of files", function()
     as({ PMI_RANK = "3" }, function()
       local own = hostname():gsub("[^%w._-]+", "-") .. "-rank3"

@@ -50,6 +50,8 @@ function M.launch()
       break
     end
   end
+  -- A job that Slurm requeues keeps its number, and those of its steps.
+  name = name .. "." .. (os.getenv "SLURM_RESTART_COUNT" or "0")
   return (name:gsub("[^%w._-]+", "-"))
 end
 

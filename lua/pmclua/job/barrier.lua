@@ -47,8 +47,9 @@ end
 
 -- The block that a rank came to last; 0: none.
 local function reached(path)
-  local facts, file = core.stat(path), core.open_plain(path)
+  local file = core.open_plain(path)
   if not file then return 0 end
+  local facts = core.stat(path)                     -- NFS knows the size anew where a file was opened
   local tail = facts and file:read_at(math.max(0, facts.bytes - TAIL), TAIL) or ""
   file:close()
   return tonumber(tail:match ".*\ncame (%d+)\n" or tail:match "^came (%d+)\n") or 0
@@ -78,13 +79,14 @@ function Barrier:await(block)
   self.lines:append(("began %d %.0f %s\n"):format(block, tonumber(core.now_ns()), self.boot))
 end
 
--- When each block began in the ranks, by block; nil and why where they are of several hosts.
+-- The first and last start of each block among the ranks; nil and why where they are of several hosts.
 local function starts_of(paths)
   local starts, boots = {}, {}
   for _, path in ipairs(paths) do
-    for block, ns, boot in (core.read_plain(path, MOST_BYTES) or ""):gmatch "began (%d+) (%d+) (%S+)\n" do
-      starts[block] = starts[block] or {}
-      table.insert(starts[block], tonumber(ns))
+    for block, at, boot in (core.read_plain(path, MOST_BYTES) or ""):gmatch "began (%d+) (%d+) (%S+)\n" do
+      local ns, known = tonumber(at), starts[block]
+      starts[block] = { first = math.min(ns, known and known.first or ns),
+        last = math.max(ns, known and known.last or ns), is_shared = known ~= nil }
       boots[boot] = true
     end
   end
@@ -97,8 +99,8 @@ end
 function Barrier:remarks()
   local list, spreads = {}, {}
   local starts, why = starts_of(self.all)
-  for _, all in pairs(starts or {}) do
-    if #all > 1 then spreads[#spreads + 1] = math.max(unpack(all)) - math.min(unpack(all)) end
+  for _, start in pairs(starts or {}) do
+    if start.is_shared then spreads[#spreads + 1] = start.last - start.first end
   end
   if why then list[1] = ("%d ranks began each block at a barrier; %s"):format(#self.all, why)
   elseif #spreads > 0 then
