@@ -199,6 +199,18 @@ describe("layout.build", function()
     assert.matches("the command must name what was built", mistakes { layout = { build = "make {seed}" },
       factors = { { "code_layout", { 1, 2 } } } })
   end)
+
+  it("is built in each folder by all that the shell is given, its comments too", function()
+    local folder = support.folder()
+    for _, side in ipairs { "old", "new" } do require("lfs").mkdir(folder .. "/" .. side) end
+    local done = support.pmclua({ "compare", "--against-dir", "../old", "--build",
+      "true; echo {seed} >>seeds # of each side", "-e", "page-faults", "-r", "2", "test -s seeds" },
+      { folder = folder .. "/new" })
+    assert.equal(0, done.status, done.err)
+    local seeds = support.lines_of(folder .. "/new/seeds")
+    assert.is_true(#seeds > 0)
+    assert.same(seeds, support.lines_of(folder .. "/old/seeds"))
+  end)
 end)
 
 describe("layouts that are drawn by linking again", function()
@@ -249,6 +261,16 @@ describe("layouts that are drawn by linking again", function()
       os.execute(("cd %s/%s && ./prog"):format(folder, side))
       assert.same({ "f0s1t2" }, orders(folder .. "/order-" .. side))
     end
+  end)
+
+  it("leave PMCLUA_PATH to what the build runs", function()
+    support.need(has_lld, "lld is not installed")
+    local folder = project()
+    local build = "sh ./build; echo $PMCLUA_PATH >path"
+    support.pmclua({ "compare", "--against-dir", "../old", "--build", build, "--layouts", "shuffle", "-e",
+      "page-faults", "-r", "2", "./prog" },
+      { folder = folder .. "/new", env = { PMCLUA_PATH = "/my/scripts" } })
+    assert.same({ "/my/scripts" }, support.lines_of(folder .. "/new/path"))
   end)
 
   it("are refused where the build links nothing, or fails", function()

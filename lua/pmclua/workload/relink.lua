@@ -13,7 +13,7 @@ local M = {}
 -- A compiler under its own name. What asks for paths gets the true ones: libtool would keep ours.
 local COMPILER = [[
 name=$(basename "$0") folder=$(dirname "$0")
-PATH=$PMCLUA_PATH
+PATH=$PMCLUA_TOOLS
 export PATH
 case " $* " in *" -print-"*) exec "$name" "$@" ;; esac
 exec "$name" -ffunction-sections -B"$folder" "$@"
@@ -22,7 +22,7 @@ exec "$name" -ffunction-sections -B"$folder" "$@"
 -- A linker under its own name: links, then keeps its words, what it made and its inputs that will be removed.
 local LINKER = [[
 name=$(basename "$0")
-PATH=$PMCLUA_PATH
+PATH=$PMCLUA_TOOLS
 export PATH
 "$name" "$@" || exit
 out= before=
@@ -60,8 +60,8 @@ tool=$(cd "$(dirname "$0")" && pwd) start=$PWD seed=$1 first=$2 build=$3
 shift 3
 fail() { echo "$1" >&2; exit 1; }
 command -v ld.lld >/dev/null || fail "layouts are drawn by lld, which is not installed: apt-get install lld"
-export PMCLUA_LINKS PMCLUA_PATH
-PMCLUA_PATH=$PATH
+export PMCLUA_LINKS PMCLUA_TOOLS
+PMCLUA_TOOLS=$PATH
 for folder; do
   cd "$start" && cd "$folder" || exit
   PMCLUA_LINKS=$tool/links/$(pwd -P | cksum | tr ' ' -)
