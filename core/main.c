@@ -164,7 +164,7 @@ static void replace_next(lua_State *L)
 }
 
 /* The libraries, with package.path and package.cpath as LuaJIT was built: what LUA_PATH and LUA_CPATH say is for
- * lua/pmclua/script/modules.lua to judge. */
+ * lua/pmclua/cli/modules.lua to judge. */
 static void open_standard(lua_State *L)
 {
     lua_pushboolean(L, 1);

@@ -86,7 +86,7 @@ local function from_root(folder)
   return folder:sub(1, 1) == "/" and folder or require("pmclua.core").real_path(folder) or folder
 end
 
---- Makes `path` the running script: `require` finds modules beside it first (script/modules.lua), and sources
+--- Makes `path` the running script: `require` finds modules beside it first (cli/modules.lua), and sources
 --- and libraries of kernels are looked for there.
 ---@param word string as the command line has it
 ---@param path string

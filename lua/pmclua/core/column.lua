@@ -1,4 +1,4 @@
---- column.lua: lists of numbers by the million, in 0 to 8 bytes each; part of core.lua's layer.
+--- column.lua: lists of numbers by the million, in 0 to 8 bytes each.
 --
 -- Invariant: column[i] is what was put there: a number, a u64 (cdata), or false for what is absent. They are put
 -- one after another, column[column.n + 1] = value. As long as all are one value, they take no room.

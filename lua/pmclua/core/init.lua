@@ -1,4 +1,4 @@
---- core/init.lua: the binding: the only file that knows FFI.
+--- core/init.lua: the binding: no file outside this room knows FFI.
 --
 -- Owns every C object that Lua holds: close is explicit and idempotent, use after close raises. Turns
 -- u64 into Lua numbers in one place, `exact`. States facts: refusals are failure tables, not sentences.

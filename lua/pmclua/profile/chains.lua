@@ -2,9 +2,8 @@
 --
 -- Frame pointers lead from a function to its caller, as far as all of them keep one. A function that has no frame of its
 -- own, as those that call nothing, returns to the word on top of the stack: that is its caller where a call of it
--- ends there. So a chain is complete where it
--- reaches `main`, or what another start calls: then what lies outside is left out. The others begin with a frame that
--- says that their caller is unknown.
+-- ends there. So a chain is complete where it reaches `main`, or what another start calls: then what lies outside is
+-- left out. The others begin with a frame that says that their caller is unknown.
 
 local identity = require "pmclua.profile.identity"
 

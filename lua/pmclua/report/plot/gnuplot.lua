@@ -129,7 +129,7 @@ local function tics_of(axis, largest, columns, is_text)
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
--- Names of lines, by default those that are indented are seen to be. `is_text`: all have one width.
+-- Names of lines begin below each other, so that indentation shows; flush ones end at the axis, as in text.
 local function names_at_left(axis, is_text)
   local longest = longest_of(axis.tics)
   local tics = lists.map(axis.tics, function(tic)
