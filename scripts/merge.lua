@@ -24,6 +24,7 @@ local opt = pmc.options {
 }
 
 if not opt.output then pmc.fail("where to? usage: pmclua merge -o OUTPUT FILE FILE...", 2) end
+if #opt.files < 2 then pmc.fail("it takes at least two files", 2) end
 
 local ok, records = pcall(pmc.stored.merge, { by = opt.by, unpack(opt.files) }, opt.output)
 if not ok then pmc.fail(records) end

@@ -79,6 +79,14 @@ describe("pmc.import", function()
     end
     assert.error_matches(function() pmc.import(folder .. "/none") end, "No such file")
   end)
+
+  it("names the folder that it may not read, and no place in its own code", function()
+    local folder = support.folder()
+    os.execute(("mkdir -m 0 '%s/closed'"):format(folder))
+    local found = support.pmclua({ "import", folder }, { user = support.have_root() })
+    assert.same({ 1, ("pmclua import: %s/closed: Permission denied\n"):format(folder) },
+      { found.status, found.err })
+  end)
 end)
 
 describe("pmclua import", function()

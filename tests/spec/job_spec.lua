@@ -141,6 +141,20 @@ describe("a job", function()
     assert.equal("complete", json.list[2].state)
   end)
 
+  it("is refused a folder without a name, which would be that of the root", function()
+    local refused = run(script(), { "--job", "", "--shard", "1/2" })
+    assert.same({ 2, "pmclua: --job takes a folder, not ''\n" }, { refused.status, refused.err })
+  end)
+
+  it("quotes a folder's name in the commands that it tells", function()
+    local folder, words = script(), { support.program, "sweep.lua", "--shard", "1/2", "--job", "my job" }
+    local begun = support.run(words, { folder = folder, env = with() })
+    assert.matches("`pmclua status 'my job'` says what is missing, `pmclua report 'my job'`", begun.err, 1,
+      true)
+    local said = support.run({ support.program, "report", "my job" }, { folder = folder, env = with() })
+    assert.matches("see `pmclua status 'my job'`", said.out, 1, true)
+  end)
+
   it("keeps what failed, and why", function()
     local folder = support.folder()
     support.write(folder .. "/sweep.lua", [[

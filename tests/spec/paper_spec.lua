@@ -141,6 +141,12 @@ describe("LaTeX", function()
     assert.equal(count(bare, "{"), count(bare, "}"))
   end)
 
+  it("keeps the dashes of an option and the quotes of a command", function()
+    local result = result_of { question = "What does `sort --unique` cost?" }
+    assert.matches("What does \\texttt{sort -{}-unique} cost?",
+      result:report { format = "latex" }, 1, true)
+  end)
+
   it("leaves out what characters draw", function()
     local report = result_of():only({ workload = "rows", n = 64 }):report { format = "latex" }
     assert.is_nil(report:find("shape", 1, true))

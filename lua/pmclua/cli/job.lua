@@ -32,6 +32,7 @@ end
 -- nil: the
 -- job knows.
 local function place(overrides)
+  if overrides.job == "" then usage_error "--job takes a folder, not ''" end
   if overrides.shard then
     local index, count = parse(overrides.shard)
     return function() return index end, { shards = count, first = 1, step = 1 }, true
@@ -185,8 +186,9 @@ function M.main(experiment, overrides, script, conclude)
         run_options(job, number, options))
       job:note_failure(number, failure_of(done, result))
       if not done then error(result, 0) end
+      local folder = require("pmclua.workload.shellwords").join { job.folder }
       say(overrides, "%s: `pmclua status %s` says what is missing, `pmclua report %s` shows what there is",
-        name, job.folder, job.folder)
+        name, folder, folder)
       return result
     end)
   end)

@@ -19,7 +19,8 @@ local SIGNS = { ["…"] = "\\ldots{}", ["·"] = "$\\cdot$", ["–"] = "--", ["�
 COMMANDS['"'] = "''"
 
 local function escape(s)
-  local plain = text.safe(s):gsub("[\\{}&%%$#_~^<>|\"]", COMMANDS)
+  local plain = text.safe(s):gsub("[\\{}&%%$#_~^<>|\"]", COMMANDS):gsub("`([^`]*)`", "\\texttt{%1}")
+  plain = plain:gsub("%-%-+", function(dashes) return ("-"):rep(#dashes, "{}") end)       -- "--" is an option's
   plain = plain:gsub("\\textasciicircum{}(-?[%d.]*%d)", "$^{%1}$")
   return (plain:gsub("[\194-\244][\128-\191]*", function(sign) return SIGNS[sign] or text.ascii(sign) end))
 end

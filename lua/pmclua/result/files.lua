@@ -61,7 +61,7 @@ local function shards_of(folder)
   return paths, lists.map(lists.keys(lacking), function(state)
     local tasks = require("pmclua.base.text").ranges(lacking[state])
     return ("%s shards: %s (%d of %d; see `pmclua status %s`)"):format(state, tasks, #lacking[state],
-      job.shards, text.safe(folder))
+      job.shards, require("pmclua.workload.shellwords").join { text.safe(folder) })
   end), job
 end
 

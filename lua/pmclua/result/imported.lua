@@ -4,6 +4,8 @@
 -- says how many these were, else in picoseconds: so nothing is lost by rounding. What a tool kept no repetitions of is
 -- left out, with a remark: one mean says nothing of how it varies.
 
+local lfs = require "lfs"
+
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local problem = require "pmclua.base.problem"
@@ -318,14 +320,21 @@ local function record_of(found, one, row, names)
   return record
 end
 
+-- In the order of their names.
+local function names_in(folder)
+  local names = {}
+  local ok, following, state = pcall(lfs.dir, folder)
+  if not ok then fail(folder, (following:match ": ([^:]*)$" or following)) end
+  for name in following, state do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
 -- The samples that criterion has below a folder, as one.
 local function read_folder(path)
-  local import, files, lfs = new "criterion", 0, require "lfs"
+  local import, files = new "criterion", 0
   local function take(folder, depth)
-    local names = {}
-    for name in lfs.dir(folder) do names[#names + 1] = name end
-    table.sort(names)
-    for _, name in ipairs(names) do
+    for _, name in ipairs(names_in(folder)) do
       local own = folder .. "/" .. name
       local is_folder = name:sub(1, 1) ~= "." and depth < MOST_DEPTH
         and lfs.symlinkattributes(own, "mode") == "directory"
@@ -348,7 +357,7 @@ end
 ---@param path string of a file, or of a folder of criterion's ("target/criterion")
 ---@return pmclua.Result result with a remark on what was left out; raises an error object where nothing can be read
 function M.import(path)
-  local is_folder = require("lfs").attributes(path, "mode") == "directory"
+  local is_folder = lfs.attributes(path, "mode") == "directory"
   local import = is_folder and read_folder(path) or read(path)
   if #import.benchmarks == 0 then
     local first = import.left_out[1]
