@@ -142,6 +142,7 @@ local KEPT_BYTES = 2 ^ 18         -- of code, in a profile
 
 -- The code of the function at a place; nil: it cannot be had any more.
 local function code_at(known, place)
+  if not (known.opened and known.opened.path) then return nil end
   known.code = known.code or {}
   local code = known.code[place.first]
   if code == nil then
@@ -191,7 +192,7 @@ function Attribution:keep_code(lines)
   local room = KEPT_BYTES
   for _, line in ipairs(lines) do
     local known, list, seen = self.files[id_key(line.file, line.build_id)], {}, {}
-    for _, at in ipairs(known and known.opened and known.opened.path and line.at or {}) do
+    for _, at in ipairs(known and line.at or {}) do
       local place = known.places[at.address]
       if place and place.first and not seen[place.first] and place.bytes <= room then
         seen[place.first], room = true, room - place.bytes
