@@ -53,6 +53,20 @@ describe("the working directory", function()
     end)
   end
 
+  it("is a checkout of which the commit is asked, and none of the programs that it names is run", function()
+    support.need(support.have "git", "no git")
+    os.execute(([[cd '%s' && { git init -q . && echo a >f && git add f &&
+      git -c user.email=a@b -c user.name=A commit -qm one &&
+      echo 'f filter=x=y' >.gitattributes && touch -d 2001-01-01 f &&
+      for key in filter.x=y.clean filter.x=y.process core.fsmonitor core.sshCommand; do
+        git config $key "echo $key >>'%s/owned'; cat"
+      done; } >/dev/null 2>&1]]):format(folder, folder))
+    run { "stat", "-e", "page-faults", "--store", "r.jsonl", "--", "true" }
+    assert.equal("", owned(folder))
+    local how = require("pmclua").load(folder .. "/r.jsonl").header.how
+    assert.same({ 40 }, { #how.commit, how.changes })
+  end)
+
   for _, path in ipairs { "./?.lua;;", "?.lua;?/init.lua", ";;./?.lua" } do
     it("is not where modules come from with LUA_PATH=" .. path, function()
       run({ "events", "page" }, { LUA_PATH = path, LUA_CPATH = "./?.so;;", LUA_INIT = "@lfs.lua" })

@@ -9,8 +9,9 @@ local M = {}
 -- Variables that git's callers (hooks, git bisect) set, and that would name another checkout.
 local CLEAN = 'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null '
   .. '-c core.fsmonitor=false "$@"'
--- As root by sudo git takes the checkout of the user who calls sudo, whose settings say what it runs.
-local UNASKED = "unset SUDO_UID; "
+-- As root by sudo git takes the checkout of the user who calls sudo, whose settings say what it runs; a checkout may lack
+-- objects, and name a program that fetches them.
+local UNASKED = "unset SUDO_UID; export GIT_ALLOW_PROTOCOL=none; "
 local UNASKED_S = 5
 
 --- Runs git.
@@ -41,22 +42,36 @@ local function is_checkout(folder)
   return false
 end
 
+local FILTERS = { "config", "--show-scope", "--name-only", "--get-regexp", [[^filter\..*\.(clean|process)$]] }
+
+-- Whether comparing files would run programs that the checkout names, not the user.
+local function has_filters(folder)
+  local said, _, is_trouble = M.run(folder, FILTERS, { seconds = UNASKED_S, unasked = true })
+  for scope in (said or ""):gmatch "(%l+)\t[^\n]+" do
+    if scope == "local" or scope == "worktree" then return true end
+  end
+  return is_trouble
+end
+
 ---@class pmclua.Checkout
 ---@field commit string its hash
 ---@field branch? string nil: none is checked out
----@field changes integer tracked files that differ from the commit
+---@field changes? integer tracked files that differ from the commit; nil: the checkout has filters, which are not run
 
 --- The commit that is checked out where this process runs.
 ---@return pmclua.Checkout? nil: it is no checkout, or git does not say (another user's, too slow)
 function M.checkout()
   local folder = core.real_path "."
   if not (folder and is_checkout(folder)) then return nil end
+  local is_unread = has_filters(folder)
+  local compared = is_unread and ":(top,literal).git" or ":(top)"
   local said = M.run(folder, { "--no-optional-locks", "status", "--porcelain=v2", "--branch",
-    "--untracked-files=no" }, { seconds = UNASKED_S, unasked = true })
+    "--untracked-files=no", "--ignore-submodules=dirty", "--", compared },
+    { seconds = UNASKED_S, unasked = true })
   local commit = said and said:match "# branch%.oid (%x+)"
   if not commit then return nil end
-  local branch, changes = said:match "# branch%.head ([^\n]+)", 0
-  for line in said:gmatch "[^\n]+" do changes = changes + (line:sub(1, 1) ~= "#" and 1 or 0) end
+  local branch, changes = said:match "# branch%.head ([^\n]+)", not is_unread and 0 or nil
+  for _ in (changes and "\n" .. said or ""):gmatch "\n[^#]" do changes = changes + 1 end
   return { commit = commit, branch = branch ~= "(detached)" and branch or nil, changes = changes }
 end
 
