@@ -124,7 +124,8 @@ end
 
 -- What is decided when something is measured; results were.
 local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "build",
-  "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store", "note" }
+  "against-dir", "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store",
+  "note" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do

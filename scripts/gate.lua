@@ -135,7 +135,9 @@ end
 
 local function check_commands()
   if not limits then usage "--against takes --limit" end
-  if opt.against and opt.against_dir then usage "--against or --against-dir: give only one" end
+  if opt.against and opt.against_dir or opt.history then
+    usage "--against, --against-dir or --history: give only one"
+  end
   if opt.layouts and not opt.build then usage "--layouts goes with --build" end
   if opt.budget and not opt.why then usage "--budget goes with --why" end
   local old = command(opt.against and { opt.against } or opt.words, "old", opt.against_dir)

@@ -44,6 +44,7 @@ describe("pmclua compare", function()
       assert.equal(2, got.status)
       assert.matches("is for commands: files are compared as they were measured", got.err, 1, true)
     end
+    assert.matches("--against-dir is for commands", compare("--against-dir", "/", a).err, 1, true)
     local got = compare(a, b, "-M", "twice = 2 * page_faults", "--primary", "twice")
     assert.same({ 0, "" }, { got.status, got.err })
     assert.matches("\ntwice %*", got.out)

@@ -6,6 +6,16 @@ local support = require "tests.support"
 
 local function run(...) return support.pmclua { ... } end
 
+describe("pmclua gate", function()
+  it("has one baseline: a history beside another one is refused", function()
+    for _, other in ipairs { "--against=true", "--against-dir=/" } do
+      local found = run("gate", "--history", "/", other, "-l", "page_faults <= +1%", "--", "true")
+      assert.equal(2, found.status)
+      assert.matches("--against, --against-dir or --history: give only one", found.err, 1, true)
+    end
+  end)
+end)
+
 describe("pmclua stat", function()
   local folder = support.folder()
 
