@@ -34,6 +34,13 @@ describe("a report over ranks", function()
     assert.is_nil(even:report({ over = "rank" }):find "times the others")
   end)
 
+  it("names what differs where most are one", function()
+    local report = result_of({ 5, 5, 5, 5, 5, 40, 5, 5 }):report { over = "rank" }
+    assert.matches("cycles: rank 5: 8 times the others", report, 1, true)
+    local halves = result_of { 5, 5, 5, 5, 5, 6, 6, 6 }
+    assert.is_nil(halves:report({ over = "rank" }):find "times the others")
+  end)
+
   it("has no place of a largest where all are one, and no outliers of few", function()
     local report = result_of({ 5, 5, 5 }):report { over = "rank" }
     assert.matches("\ncycles +3 +5 +5 +5 +1%.000 *\n", report)

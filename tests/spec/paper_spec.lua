@@ -95,7 +95,7 @@ describe("side by side", function()
 
   it("are nothing that there is not", function()
     local r = result_of()
-    assert.matches("there is no factor 'workloads' for columns: did you mean 'workload'",
+    assert.matches("there is no factor 'workloads': did you mean 'workload'",
       support.message_of(r.report, r, { columns = "workloads" }), 1, true)
   end)
 end)

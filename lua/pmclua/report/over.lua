@@ -14,7 +14,8 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
-local USUAL_LIMIT, NORMAL_MAD, BY_CHANCE = 3.5, 0.6745, 0.05
+local USUAL_LIMIT, BY_CHANCE = 3.5, 0.05
+local NORMAL_MAD, NORMAL_MEAN = 0.6745, 1.2533          -- of a standard deviation; how many mean deviations one is
 local FEWEST = 5                -- levels, of which a spread can be known
 
 local COLUMNS = { "n", "min", "median", "max", "max/mean", "max at" }
@@ -49,15 +50,25 @@ local function row_of(label, found, by)
     sorted[1] < sorted[n] and level_words(by, found.levels[at]) or "" }
 end
 
+-- The standard deviation by the median of absolute deviations; where most values are one, by their mean (Iglewicz and
+-- Hoaglin). And the median.
+local function spread_of(values)
+  local mad, median = order.mad_of(order.sorted(values))
+  if mad > 0 then return mad / NORMAL_MAD, median end
+  local sum = 0
+  for _, value in ipairs(values) do sum = sum + math.abs(value - median) end
+  return NORMAL_MEAN * sum / #values, median
+end
+
 -- "duration_time: rank 3: 2.0 times the others".
 local function outliers_of(label, found, by, looks)
   if #found.list < FEWEST then return {} end
-  local mad, median = order.mad_of(order.sorted(found.list))
+  local spread, median = spread_of(found.list)
   local limit = math.max(USUAL_LIMIT, distribution.normal_upper(BY_CHANCE / 2 / looks))
-  if mad == 0 or median == 0 then return {} end
+  if spread == 0 or median == 0 then return {} end
   local list = {}
   for i, value in ipairs(found.list) do
-    if NORMAL_MAD * math.abs(value - median) / mad > limit then
+    if math.abs(value - median) / spread > limit then
       list[#list + 1] = ("%s: %s: %.3g times the others"):format(label, level_words(by, found.levels[i]),
         value / median)
     end

@@ -14,14 +14,14 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
---- Why a result has no such columns; nil where it has.
+--- Why a result cannot be told apart so; nil: it can.
 ---@param result pmclua.Result
 ---@param by string "workload" or a factor
 ---@return string?
 function M.problem(result, by)
   if by == "workload" or result.factor_by_name[by] then return nil end
   local known = lists.append({ "workload" }, lists.column(result.header.factors, 1))
-  return ("there is no factor '%s' for columns: %s"):format(text.safe(by), text.meant_or_all(by, known))
+  return ("there is no factor '%s': %s"):format(text.safe(by), text.meant_or_all(by, known))
 end
 
 local function heading(by, level) return by == "workload" and text.safe(level) or words.level(by, level) end
