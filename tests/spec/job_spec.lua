@@ -367,6 +367,20 @@ describe("ranks that run together", function()
       support.pmclua({ "report", folder .. "/job" }).out)
   end)
 
+  it("do not wait for one that has ended", function()
+    local job = { folder = support.folder(), state = function() return { state = "running" } end }
+    local function barrier_of(rank)
+      return support.with_env(with { PMI_RANK = rank, PMI_SIZE = "2" }, function()
+        return require("pmclua.job.barrier").new(job)
+      end)
+    end
+    local one, other = barrier_of "0", barrier_of "1"
+    other:close()
+    for block = 1, 2 do one:await(block) end
+    assert.same({}, one.late)
+    one:close()
+  end)
+
   it("may be more than 8,000", function()
     local job = { folder = support.folder(), state = function() return { state = "complete" } end }
     support.with_env(with { PMI_RANK = "0", PMI_SIZE = "9000" }, function()

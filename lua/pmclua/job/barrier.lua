@@ -1,8 +1,8 @@
 --- barrier.lua: where the ranks of a launch wait for each other, so that each block begins in all of them at once.
 --
 -- Invariant: no rank begins a block before the others have ended theirs before it, but for ranks that did not come: each is
--- waited for once, and said. Each rank adds lines to a file of its own in the job's folder, which all of them see: that
--- needs no library of a launcher. Files are of one launch.
+-- waited for once, and said. One that has ended, or failed, is not waited for. Each rank adds lines to a file of its own
+-- in the job's folder, which all of them see: that needs no library of a launcher. Files are of one launch.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -15,6 +15,7 @@ local M = {}
 
 local LONGEST_NS = 60e9                             -- that a rank is waited for
 local FIRST_PAUSE_NS, LONGEST_PAUSE_NS, SLOWER = 1e5, 2e6, 1.5
+local PAST_ALL = 2 ^ 53                            -- a block that none is behind
 local TAIL, MOST_BYTES = 256, 2 ^ 26             -- two lines and more; a million blocks
 
 ---@class pmclua.job.Barrier
@@ -116,6 +117,10 @@ function Barrier:remarks()
   return list
 end
 
-function Barrier:close() self.lines:close() end
+--- Leaves: nobody waits for this rank any more, which may need fewer blocks than others.
+function Barrier:close()
+  self.lines:append(("came %d\n"):format(PAST_ALL))
+  self.lines:close()
+end
 
 return M
