@@ -165,7 +165,12 @@ local function write(gate)
   if to_file and not is_silent then pmc.output(2)(tostring(gate) .. "\n") end
 end
 
-local ok, gate = pcall((opt.against or opt.against_dir) and check_commands or check_files)
+local function check()
+  pmc.outputs { report = opt.output }
+  return (opt.against or opt.against_dir) and check_commands() or check_files()
+end
+
+local ok, gate = pcall(check)
 if not ok then fail(gate) end
 local written, why = pcall(write, gate)
 if not written then fail(why) end

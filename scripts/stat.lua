@@ -116,6 +116,10 @@ local function checked(is_good, ...)
   return ...
 end
 
+-- Before anything runs.
+for i, path in ipairs(opt.gate) do opt.gate[i] = checked(pcall(pmc.load, path)) end
+checked(pcall(pmc.outputs, { report = opt.gate_output }))
+
 local put = not opt.no_report and checked(pcall(pmc.output, opt.output or 2, opt.append and "a" or "w"))
 
 local function write(text) checked(pcall(put, text)) end

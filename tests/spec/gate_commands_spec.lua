@@ -1,5 +1,6 @@
 -- Gates without a script: limits of `pmclua stat` and `pmclua compare`, and what they store.
 
+local lists = require "pmclua.base.lists"
 local made = require "tests.support.results"
 local pmc = require "pmclua"
 local support = require "tests.support"
@@ -63,6 +64,18 @@ describe("pmclua stat", function()
     assert.equal(77, found.status)
     assert.matches("the baseline was given other arguments, 'x' here and none there", found.err, 1, true)
     assert.equal(0, run("stat", "--name", "true", "--any-arguments", unpack(other)).status)
+  end)
+
+  it("runs nothing where a baseline cannot be read, or what limits conclude cannot be written", function()
+    local mark = folder .. "/ran"
+    local limit = { "--limit", "page_faults <= 1", "--" }
+    for _, words in ipairs { { "stat", "--gate", folder .. "/none" },
+        { "stat", "--gate-output", folder .. "/no/x" },
+        { "gate", "--against", "touch " .. mark, "--output", folder .. "/no/x" } } do
+      local refused = run(unpack(lists.joined { words, limit, { "touch", mark } }))
+      assert.matches("No such file or directory", refused.err)
+      assert.is_nil(require("lfs").attributes(mark))
+    end
   end)
 
   it("refuses what does not go together", function()

@@ -384,5 +384,13 @@ describe("several runs of a baseline", function()
     local a = run_of(1000, support.folder(), "a")
     assert.matches("a.jsonl is given twice", support.message_of(gate, plain, "cycles <= +1%",
       { baseline = { a, a } }), 1, true)
+    assert.matches("a.jsonl is given twice", support.message_of(gate, plain, "cycles <= +1%",
+      { baseline = { pmc.load(a), a } }), 1, true)
+  end)
+
+  it("are not the new result", function()
+    local a, b = run_of(1000, support.folder(), "a"), run_of(1000, support.folder(), "b")
+    assert.matches("b.jsonl is given twice", support.message_of(gate, pmc.load(b), "cycles <= +1%",
+      { baseline = { a, b } }), 1, true)
   end)
 end)

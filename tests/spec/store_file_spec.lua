@@ -178,7 +178,7 @@ describe("a file that anyone may have written", function()
       assert.matches(row[2], message_of(store.open, path), 1, true)
     end
     assert.matches("No such file", message_of(store.open, folder .. "/absent"))
-    assert.matches("it is a folder, and none of a job", message_of(store.open, folder))
+    assert.matches("it is a folder; only a job's is read, and alone", message_of(store.open, folder))
   end)
 
   local function problem(edit) return message_of(read, edited(edit)) end

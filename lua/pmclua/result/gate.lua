@@ -113,13 +113,14 @@ local function load(baseline)
   return type(baseline) == "string" and require("pmclua.result.files").load(baseline) or baseline
 end
 
--- One baseline or a list of them, each a result or the path of one.
-local function baselines_of(asked, limits)
+-- One baseline or a list of them, each a result or the path of one. No file is two runs, nor the baseline of itself.
+local function baselines_of(asked, limits, new)
   local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
-  local list, seen = {}, {}
+  local list, seen = {}, { [new.path or new] = true }
   for i, one in ipairs(is_one and { asked } or asked) do
-    if seen[one] then explain.misuse(("baseline: %s is given twice"):format(tostring(one)), 4) end
-    seen[one] = true
+    local whose = type(one) == "table" and one.path or one
+    if seen[whose] then explain.misuse(("baseline: %s is given twice"):format(tostring(whose)), 4) end
+    seen[whose] = true
     list[i] = load(one)
     -- A metric that it cannot be computed with is uncountable, with the reason.
     local ok, with = pcall(with_metrics, list[i], limits)
@@ -317,9 +318,10 @@ function M.check(result, options)
     explain.misuse("gate takes a baseline, or a cell of the run itself as `against`, not both", 3)
   end
   local limits = parsed_limits(options.limits or result.header.gate or {})
-  result = with_metrics(result, limits)
+  local given = result
+  result = with_metrics(given, limits)
   check_names(result, limits)
-  local baselines = baselines_of(options.baseline, limits)
+  local baselines = baselines_of(options.baseline, limits, given)
   local remarks = check_hosts(result, baselines, limits, options)
   local runs = lists.joined(lists.map(baselines, function(baseline) return runs_of(baseline, result) end))
   local gated = options.against and against_own(result, options.against) or against_stored(result, runs)

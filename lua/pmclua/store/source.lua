@@ -109,7 +109,9 @@ function M.open(path)
     refuse("open", path, "it is a named pipe of another user", nil, "let a shell read it: pmclua … - <PIPE")
   end
   if STREAMS[facts.mode] then return open_stream(path) end
-  if facts.mode == "directory" then refuse("open", path, "it is a folder, and none of a job") end
+  if facts.mode == "directory" then
+    refuse("open", path, "it is a folder; only a job's is read, and alone")
+  end
   if facts.mode ~= "file" then refuse("open", path, "it is not a plain file") end
   local file = open_plain(path)
   if is_compressed(file) then
