@@ -274,6 +274,16 @@ describe("an experiment", function()
     assert.matches("/nowhere", problem { "true", stdin = "/nowhere" })
   end)
 
+  it("looks for a program in the command's folder, whatever its own has", function()
+    local folder = support.folder()
+    local function problem(cwd)
+      return message_of(run, { workloads = { pmc.command { "./pmclua", cwd = cwd } } })
+    end
+    assert.matches(("cannot execute '%s/./pmclua': there is no such file"):format(folder), problem(folder), 1,
+      true)
+    assert.matches("cannot run in the folder '/nowhere': there is no such file", problem "/nowhere")
+  end)
+
   it("says how a missing compiler can be had", function()
     assert.matches("no C compiler 'no%-such%-cc'.*apt%-get install gcc", message_of(run,
       { events = { "page-faults" },

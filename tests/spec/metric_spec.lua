@@ -247,6 +247,7 @@ describe("a refused formula", function()
 
   it("hints at what was probably meant", function()
     assert.equal("to compare, write '=='", refusal("comparison", "a = 3").hint)
+    assert.equal("write '<='", refusal("limit", "a =< +1%").hint)
     assert.equal("there is no power operator: multiply", refusal("formula", "a ^ 2").hint)
     assert.equal("did you mean 'min'?", refusal("formula", "mim(a, b)").hint)
     assert.equal("there are abs, log, max, min and sqrt", refusal("formula", "rate(a)").hint)

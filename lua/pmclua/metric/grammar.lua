@@ -59,7 +59,7 @@ end
 
 -- Ends the match: what stands here is no `expected`. Raised through LPeg and caught in `match`.
 local HINTS = {
-  ["="] = "to compare, write '=='",
+  ["="] = "to compare, write '=='", ["=<"] = "write '<='", ["=>"] = "write '>='",
   ["^"] = "there is no power operator: multiply",
   ["%"] = "a percentage is allowed only in a tolerance (+- 2%) or a limit (<= +1%)",
   ["["] = "a unit comes at the end of a metric: name = formula [unit]",
@@ -67,7 +67,8 @@ local HINTS = {
   ["<"] = "a comparison is not a value", [">"] = "a comparison is not a value",
 }
 
-local TOKENS = { "^[%a_][%w_.:]*", "^[=<>~!]=", "^%+%-", "^[^\128-\255]", "^[\194-\244][\128-\191]*" }
+local TOKENS = { "^[%a_][%w_.:]*", "^[=<>~!]=", "^=[<>]",
+  "^%+%-", "^[^\128-\255]", "^[\194-\244][\128-\191]*" }
 
 local function found_at(source, i)
   if i > #source then return "the end" end

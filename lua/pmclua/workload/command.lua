@@ -62,17 +62,22 @@ end
 
 -- ---- finding the program before anything runs ----
 
+local function folder_of(self, levels) return self.cwd and shellwords.fill(self.cwd, levels or {}) end
+
+-- argv[0]; a relative path, which is from the command's folder, as seen from ours.
+local function name_of(self, levels)
+  local name, folder = shellwords.fill(self.argv[1], levels or {}), folder_of(self, levels)
+  local is_moved = folder and name:find("/", 1, true) and name:sub(1, 1) ~= "/"
+  return is_moved and folder .. "/" .. name or name
+end
+
 --- The path of the program that is executed; nil where there is none of that name. Whether it is executable is left to
 --- Linux.
 ---@param levels? table
 ---@return string?
 function Command:program(levels)
-  local name = shellwords.fill(self.argv[1], levels or {})
-  local folder = self.cwd and shellwords.fill(self.cwd, levels or {})
-  if name:find("/", 1, true) then
-    local path = name:sub(1, 1) ~= "/" and folder and folder .. "/" .. name or name
-    return core.stat(path) and path or nil
-  end
+  local name = name_of(self, levels)
+  if name:find("/", 1, true) then return core.stat(name) and name or nil end
   local path = self.env and self.env.PATH or os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin"
   for part in (path .. ":"):gmatch "([^:]*):" do
     local candidate = (part == "" and "." or part) .. "/" .. name
@@ -85,10 +90,11 @@ local ENOENT, EACCES = 2, 13
 --- The problem with argv[0], if it can be seen now: an error object, or nil. What opens a program itself, as Valgrind
 --- does, would wait at a pipe for ever.
 function Command:problem(levels)
-  local path = self:program(levels)
+  local path, folder = self:program(levels), folder_of(self, levels)
   local is_pipe = path and require("lfs").attributes(path, "mode") == "named pipe"
   if path and not is_pipe then return nil end
-  return explain.system(path and EACCES or ENOENT, "execute", shellwords.fill(self.argv[1], levels or {}))
+  if folder and not core.stat(folder) then return explain.system(ENOENT, "run in the folder", folder) end
+  return explain.system(path and EACCES or ENOENT, "execute", name_of(self, levels))
 end
 
 --- The name of its program where that has others do its work (srun, ssh); nil: it does not. Of what a shell executes
