@@ -263,6 +263,25 @@ describe("layouts that are drawn by linking again", function()
     end
   end)
 
+  it("leave what the build had made after an interrupt, too", function()
+    support.need(has_lld, "lld is not installed")
+    local folder = project()
+    local place = folder .. "/new"
+    local found = support.pmclua({ "-e", ([[
+      local experiment = pmc.experiment { workloads = { pmc.command { "./prog", cwd = "%s" } },
+        layout = { build = "sh ./build", folders = { "%s" }, shuffle = true }, events = "page-faults",
+        repetitions = 1000 }
+      local result = experiment:run { store = false, quiet = true, each = function()
+        io.popen("kill -INT $PPID"):close()
+      end }
+      io.write(result.status)
+    ]]):format(place, place) })
+    assert.equal("interrupted", found.out, found.err)
+    os.remove(folder .. "/order-new")
+    os.execute(("cd %s && ./prog"):format(place))
+    assert.same({ "f0s1t2" }, orders(folder .. "/order-new"))
+  end)
+
   it("leave PMCLUA_PATH to what the build runs", function()
     support.need(has_lld, "lld is not installed")
     local folder = project()

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local hooks = require "pmclua.experiment.hooks"
 local idle_build = require("pmclua.base.lazy").module "pmclua.experiment.idle_build"
 local lists = require "pmclua.base.lists"
 
@@ -73,10 +74,12 @@ local function build_once(self, cell, code)
   if self.in_place then self.built = {} end
   local workloads = self.declaration.workloads
   local before = self.in_place and idle_build.before(workloads, levels) or {}
+  local interrupts = core.interrupts()
   local result = self.session:run_only(function(message)
     build:define(message, build_levels(self, levels), { session = self.session })
   end)
   local is_built = result.outcome == "done" and result.exit == 0 and not build:complaint(result)
+  if not is_built and core.interrupts() > interrupts then error(hooks.INTERRUPTED, 0) end
   if not is_built then error(failed(build, key, result), 0) end
   local said = not self.remarks[1] and idle_build.said(workloads, levels, before)
   if said then
@@ -116,8 +119,9 @@ end
 --- Leaves programs that were linked again as their build had made them.
 function Placing:restore()
   local build = self.declaration.build
-  local is_drawn = build and build.relinks and self.has_links and core.interrupts() == 0
-  if is_drawn then build_once(self, { levels = {} }, 0) end
+  if not (build and build.relinks and self.has_links) then return end
+  if core.interrupts() < 2 then return build_once(self, { levels = {} }, 0) end
+  require("pmclua.host.output").note("programs are left as they were linked last: build them anew")
 end
 
 --- Ends a cell's workload.
