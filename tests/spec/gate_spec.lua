@@ -370,9 +370,9 @@ describe("limits of times in layouts that were drawn", function()
   local ROUNDS = 30
 
   -- Old and new in the same blocks, two of each layout; `change` is by how much new is slower in a layout.
-  local function gated(change, limit)
+  local function gated(change, limit, rounds)
     local records = {}
-    for index = 1, ROUNDS do
+    for index = 1, rounds or ROUNDS do
       for _, name in ipairs { "old", "new" } do
         local noise = 1 + 0.004 * ((index * (name == "old" and 7 or 5)) % 11 - 5) / 5
         local factor = name == "old" and 1 or change(math.ceil(index / 2), index)
@@ -397,6 +397,11 @@ describe("limits of times in layouts that were drawn", function()
     assert.equal("gate: the limit holds for 15 layouts", tostring(held))
     local failed = gated(function() return 1.1 end, "wall_ns <= +3%")
     assert.matches("fails: .* in 15 layouts$", tostring(failed))
+  end)
+
+  it("say how many layouts are too few", function()
+    local few = gated(function() return 1 end, "wall_ns <= +3%", 6)
+    assert.matches("interval needs 6 layouts, there are 3", tostring(few), 1, true)
   end)
 
   it("call a difference layout that one of them has and the others have not", function()

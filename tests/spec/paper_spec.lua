@@ -109,6 +109,13 @@ describe("the quantities of a report", function()
     assert.matches("corrected for 9 comparisons; the others for 18", some, 1, true)
   end)
 
+  it("are those that notes are of", function()
+    local noted = result_of { events = { made.event("cycles", { note = "of user space" }),
+      made.event "instructions", made.event("page-faults", { note = "of user space" }) } }
+    assert.matches("\npage-faults: of user space", noted:report { show = "page-faults" }, 1, true)
+    assert.matches("\ncycles and page-faults: of user space", noted:report {}, 1, true)
+  end)
+
   it("are none that was not counted", function()
     local r = result_of()
     assert.matches("did you mean 'cycles'", support.message_of(r.report, r, { show = "cycels" }), 1, true)

@@ -21,8 +21,8 @@ local function names_of(items)
 end
 
 -- One note for all events that share it.
-local function add_together(list, result, said_of)
-  for _, group in ipairs(lists.groups(result.events, said_of)) do
+local function add_together(list, events, said_of)
+  for _, group in ipairs(lists.groups(events, said_of)) do
     add(list, ("%s: %s"):format(names_of(group), group.key))
   end
 end
@@ -37,8 +37,8 @@ local function impersonal(event)
 end
 
 -- Events that are absent for one reason are said together.
-local function absent_events(list, result)
-  for _, group in ipairs(lists.groups(result.events, impersonal)) do
+local function absent_events(list, events)
+  for _, group in ipairs(lists.groups(events, impersonal)) do
     local reason = #group > 1 and group.key or why_absent(group[1])
     add(list, ("%s: %s"):format(names_of(group), reason))
   end
@@ -258,15 +258,23 @@ function M.failure(result)
   return list
 end
 
+-- The events that quantities are, or are computed from; all by default.
+local function events_of(result, names)
+  if not names then return result.events end
+  local needed = lists.set(require("pmclua.result.values").events_needed(result, { needs = names }))
+  return lists.where(result.events, function(event) return needed[event] end)
+end
+
 --- Notes on the whole result, what matters most last.
 ---@param result pmclua.Result
+---@param names? string[] quantities that are shown: events of no other are told of
 ---@return string[]
-function M.result(result)
-  local list = {}
-  absent_events(list, result)
+function M.result(result, names)
+  local list, events = {}, events_of(result, names)
+  absent_events(list, events)
   simulated(result, list)
-  add_together(list, result, note_of)
-  add_together(list, result, unverified)
+  add_together(list, events, note_of)
+  add_together(list, events, unverified)
   failures(result, list)
   machine_code(result, list)
   across_passes(result, list)

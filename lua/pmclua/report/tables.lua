@@ -194,7 +194,7 @@ function M.blocks(result, options)
   local is_printed = options.format == "latex" or options.columns
   return { question = question and text.safe(question) or nil,
     blocks = is_printed and require("pmclua.report.words").rounding(make) or make(),
-    notes = notes.result(result), result = result }
+    notes = notes.result(result, options.show and shown_names(result, options.show)), result = result }
 end
 
 return M

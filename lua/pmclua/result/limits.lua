@@ -125,6 +125,7 @@ local function compare_paired(new, old, level)
   if not ids then return verdict.compare(a, b, { paired = true, level = level }) end
   local ours, theirs = clusters.pairs(ids, a, b)
   local compared, why = verdict.compare(ours, theirs, { paired = true, level = level })
+  if compared then compared.reason = clusters.reason(new.cell, compared.reason) end
   if compared and new.cell.result.header.layouts then
     compared.layouts, compared.odd_layout = #ours, require("pmclua.result.odd_layout").of(a, b, ids)
   end
