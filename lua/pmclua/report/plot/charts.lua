@@ -12,6 +12,7 @@ local order = require "pmclua.stats.order"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 local axis = require "pmclua.report.plot.axis"
+local dense = require "pmclua.report.plot.dense"
 local gnuplot = require "pmclua.report.plot.gnuplot"
 
 local M = {}
@@ -46,40 +47,6 @@ local function chart_of(result, cells, count, said, panels)
   return { title = title, subtitle = said, panels = panels }
 end
 
--- ---- more values than a picture has room for -------------------------------------------------------------
-
-local MOST_POINTS = 2000        -- of a picture
-
--- So many of a sorted list, at equal steps of rank, the first and the last among them; how many cells share the room.
-local function thinned(sorted, shares)
-  local n, most = #sorted, math.max(2, math.floor(MOST_POINTS / shares))
-  if n <= most then return sorted end
-  local list = {}
-  for k = 1, most do list[k] = sorted[1 + math.floor((k - 1) * (n - 1) / (most - 1) + 0.5)] end
-  return list
-end
-
--- Of each run of neighbours the smallest and the largest, so that no outlier is lost.
-local function extremes(values, shares)
-  local size, places = math.ceil(2 * #values * shares / MOST_POINTS), {}
-  for first = 1, #values, math.max(1, size) do
-    local low, high = first, first
-    for i = first + 1, math.min(#values, first + size - 1) do
-      if values[i] < values[low] then low = i elseif values[i] > values[high] then high = i end
-    end
-    places[#places + 1] = math.min(low, high)
-    if low ~= high then places[#places + 1] = math.max(low, high) end
-  end
-  return places
-end
-
--- How a chart says that it does not show all values.
-local function said_of(what, cells, name, how)
-  local count = 0
-  for _, cell in ipairs(cells) do count = count + cell:summary(name).n end
-  return count <= MOST_POINTS and what or ("%s · %s"):format(what, how)
-end
-
 -- ---- distribution: every value beside its quartiles ------------------------------------------------------
 
 local SPREAD = 0.2              -- points stand at most so far beside the middle of their box
@@ -111,9 +78,9 @@ function M.distribution(result, name)
     local colour = colour_of(result, cell)
     series[#series + 1] = { style = "boxes", colour = colour, data = { box }, width = 0.5 }
     series[#series + 1] = { style = "points", colour = colour,
-      data = points_beside(thinned(sorted, #cells), i, d) }
+      data = points_beside(dense.thinned(sorted, #cells), i, d) }
   end
-  return chart_of(result, cells, count, said_of("values, quartiles and extremes", cells, name,
+  return chart_of(result, cells, count, dense.said("values, quartiles and extremes", cells, name,
     "points: values at equal steps of rank"), { {
     x = { label = "", tics = tics, named = true, low = 0.4, high = #cells + 0.6 },
     y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
@@ -125,12 +92,13 @@ function M.ecdf(result, name)
   local cells, labels, count = cells_with(result, name, gnuplot.MOST_SERIES)
   local scale, series = axis.of_cells(cells, name), {}
   for i, cell in ipairs(cells) do
-    local sorted, data = thinned(order.sorted(cell:values(name)), #cells), {}
+    local sorted, data = dense.thinned(order.sorted(cell:values(name)), #cells), {}
     data[1] = { sorted[1] / scale.divisor, 0 }
     for k = 1, #sorted do data[k + 1] = { sorted[k] / scale.divisor, k / #sorted } end
     series[i] = { title = labels[i], style = "steps", colour = i, data = data }
   end
-  return chart_of(result, cells, count, "share of repetitions up to a value", { {
+  return chart_of(result, cells, count, dense.said("share of repetitions up to a value", cells, name,
+    "steps: values at equal steps of rank"), { {
     x = { label = scale.label, log = scale.log },
     y = { label = "share of repetitions", low = 0, high = 1 }, series = series } })
 end
@@ -409,12 +377,12 @@ function M.order(result, name)
   local scale, series = axis.of_cells(cells, name), {}
   for i, cell in ipairs(cells) do
     local found, data = read_cell(cell, name), {}
-    for n, k in ipairs(extremes(found.list, #cells)) do
+    for n, k in ipairs(dense.extremes(found.list, #cells)) do
       data[n] = { found.block.order[found.rows[k]], found.list[k] / scale.divisor }
     end
     series[i] = { title = labels[i], style = "points", colour = i, data = data }
   end
-  return chart_of(result, cells, count, said_of("values in the order of measuring", cells, name,
+  return chart_of(result, cells, count, dense.said("values in the order of measuring", cells, name,
     "of neighbours the smallest and the largest"), { {
     x = { label = "place in time, counted in repetitions of all cells" },
     y = { label = scale.label, log = scale.log, tics = scale.tics }, series = series } })
