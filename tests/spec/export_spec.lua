@@ -48,6 +48,14 @@ describe("the openmetrics format", function()
     assert.not_matches('\npmclua_stalls{', shown)
     assert.matches("\n# EOF\n$", shown)
   end)
+
+  it("has no label twice where a factor is called as its own is", function()
+    local cell = { workload = "rows", levels = { stat = 7 } }
+    local records = made.records({ { 5 } }, cell)
+    local shown = made.result(made.header { factors = { { "stat", { 7 } } }, cells = { cell },
+      events = { made.event "cycles" }, pass_events = { { 1 } } }, records):report { format = "openmetrics" }
+    assert.matches('{workload="rows",factor_stat="7",stat="median"} 0.5\n', shown, 1, true)
+  end)
 end)
 
 describe("the hyperfine format", function()

@@ -17,7 +17,9 @@ end
 
 local function labels_of(cell)
   local list = { label("workload", cell.workload) }
-  for _, name in ipairs(lists.keys(cell.levels)) do list[#list + 1] = label(name, cell.levels[name]) end
+  for _, name in ipairs(lists.keys(cell.levels)) do
+    list[#list + 1] = label(name == "stat" and "factor_stat" or name, cell.levels[name])
+  end
   for _, part in ipairs { "region", "thread", "cpu", "interval" } do
     if cell[part] ~= nil then list[#list + 1] = label(part, cell[part]) end
   end
