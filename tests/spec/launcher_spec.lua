@@ -128,6 +128,6 @@ describe("a command that only waits", function()
     local result = pmc.measure("sleep 1", { events = "page-faults", repetitions = 1, warmup = 0, quiet = true,
       store = false })
     assert.equal("idle", result:warnings()[1].kind)
-    assert.matches("^it only waited: it used [%d.]+ [mµ]s of CPU time in 1", result:warnings()[1].message)
+    assert.matches("^it only waited: it used [%d.]+ [mµ]+s of CPU time in 1", result:warnings()[1].message)
   end)
 end)
