@@ -23,8 +23,8 @@ function M.default_path(name, number)
   local folder = M.folder()
     or refuse("find", "a folder for results", "neither XDG_STATE_HOME nor HOME is set", nil,
     "name a file with --store FILE, or store nothing with --no-store")
-  local is_there, code = paths.make(folder)
-  if not is_there then refuse("make", folder, code) end
+  local is_there, code, errnum = paths.make(folder)
+  if not is_there then refuse("make", folder, code, errnum) end
   local plain = name:gsub("[^%w._-]+", "-"):gsub("^[.-]+", ""):sub(1, 60)
   local stem = ("%s/%s-%s"):format(folder, os.date "!%Y%m%dT%H%M%SZ", plain == "" and "experiment" or plain)
   local again = number or 1
