@@ -69,6 +69,7 @@ describe("pmclua compare", function()
       assert.matches("sleep, d 0.001", got.out, 1, true)
       assert.matches("up to 6 repetitions", got.out, 1, true)
     end
+    for cell in pmc.load(a, b):cells() do assert.is_nil(cell:label():find("nil", 1, true)) end
   end)
 
   it("knows a command without quotes, one for a shell, and shows no table where nothing was run", function()

@@ -174,7 +174,8 @@ end
 ---@return string
 function Cell:label()
   local levels = lists.map(self.result.header.factors, function(factor)
-    return ("%s = %s"):format(factor[1], tostring(self.levels[factor[1]]))
+    local level = self.levels[factor[1]]        -- nil: it is of a file whose experiment had no such factor
+    return level ~= nil and ("%s = %s"):format(factor[1], tostring(level)) or nil
   end)
   return table.concat(lists.joined { { self.workload }, levels, M.parts(self) }, ", ")
 end
