@@ -223,8 +223,9 @@ static int64_t add_guess(struct pmclua_sampler *sampler, const struct sample_rec
                                                                : NULL;
     if (!mapping || (callers->count > innermost && callers->address[innermost] == callers->top))
         return frame;
-    return chains_frame(&sampler->chains, (uint32_t)frame, mapping->file | CHAIN_GUESS,
-                        callers->top - 1 - mapping->start + mapping->offset);
+    int64_t guess = chains_frame(&sampler->chains, (uint32_t)frame, mapping->file | CHAIN_GUESS,
+                                 callers->top - 1 - mapping->start + mapping->offset);
+    return guess == -ENOSPC ? frame : guess;
 }
 
 /* Notes the call chain of a sample. What a word outside of known code would return to is no caller. */

@@ -371,7 +371,7 @@ local function build_command(value)
   if value.shuffle then return require("pmclua.workload.relink").words(value.build, folders) end
   local shellwords = require "pmclua.workload.shellwords"
   return { "/bin/sh", "-c", table.concat(lists.map(folders, function(folder)
-    return ("(cd %s || exit\n%s\n)"):format(shellwords.join { folder }, value.build)
+    return ("(cd -- %s || exit\n%s\n)"):format(shellwords.join { folder }, value.build)
   end), " && ") }
 end
 

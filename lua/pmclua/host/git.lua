@@ -7,8 +7,9 @@ local tools = require "pmclua.host.tools"
 local M = {}
 
 -- Variables that git's callers (hooks, git bisect) set, and that would name another checkout.
-local CLEAN = 'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX; exec "$0" -c core.hooksPath=/dev/null '
-  .. '-c core.fsmonitor=false "$@"'
+local CLEAN = 'unset GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_PREFIX GIT_OBJECT_DIRECTORY '
+  .. 'GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_QUARANTINE_PATH GIT_SHALLOW_FILE; '
+  .. 'exec "$0" -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"'
 -- As root by sudo git takes the checkout of the user who calls sudo, whose settings say what it runs; a checkout may lack
 -- objects, and name a program that fetches them.
 local UNASKED = "unset SUDO_UID; export GIT_ALLOW_PROTOCOL=none; "

@@ -99,13 +99,14 @@ end
 local GC_PAUSE = 120
 
 local function load_several(paths, by)
-  collectgarbage("setpause", GC_PAUSE)
+  local pause = collectgarbage("setpause", GC_PAUSE)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
   local function take(record) results.add(result, record) end
   result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take,
     function(...) return results.add_packed(result, ...) end)
+  collectgarbage("setpause", pause)
   return result
 end
 

@@ -34,14 +34,14 @@ local function functions_of(sides, thread)
   return more, all
 end
 
--- The function that has most of some sums; nil: none has half.
+-- The function that has most of some sums, of which some may be below 0; nil: none has half.
 local function main_part(sums)
   local whole, most = 0, nil
   for _, name in ipairs(lists.keys(sums)) do
-    whole = whole + sums[name]
+    whole = whole + math.abs(sums[name])
     if not most or math.abs(sums[name]) > math.abs(sums[most]) then most = name end
   end
-  return most and sums[most] / whole >= MOST and most or nil
+  return most and math.abs(sums[most]) >= MOST * whole and most or nil
 end
 
 -- The functions that threads work in, by thread: that which makes the difference, else that which has most.

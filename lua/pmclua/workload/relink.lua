@@ -63,7 +63,7 @@ command -v ld.lld >/dev/null || fail "layouts are drawn by lld, which is not ins
 export PMCLUA_LINKS PMCLUA_TOOLS
 PMCLUA_TOOLS=$PATH
 for folder; do
-  cd "$start" && cd "$folder" || exit
+  cd "$start" && cd -- "$folder" || exit
   PMCLUA_LINKS=$tool/links/$(pwd -P | cksum | tr ' ' -)
   mkdir -p "$PMCLUA_LINKS"
   if [ "$first" ]; then
