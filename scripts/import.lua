@@ -24,8 +24,8 @@ local pmc = require "pmclua"
 local opt = pmc.options {
   { "store", value = "FILE", help = "store it in this new file" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
-  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
   { "file", argument = true, value = "FILE", help = "what the tool wrote" },
   experiment = false,
 }

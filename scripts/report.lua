@@ -36,11 +36,11 @@
 local pmc = require "pmclua"
 
 local opt = pmc.options {
-  { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
+  { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
   { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
   { "over", value = "FACTOR", help = "rank, host, file, a factor: its spread and outliers" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
   { "fit", value = "FACTOR", help = "how quantities grow over a numeric factor" },

@@ -29,6 +29,37 @@ print(opt["repeat"], opt.ratio, opt.dry_run, opt.kind, table.concat(opt.label, "
   table.concat(opt.columns, "+"), opt.pid, table.concat(opt.command, " "))
 ]]
 
+describe("a format that nobody named", function()
+  local folder
+
+  lazy_setup(function()
+    folder = support.folder()
+    support.write(folder .. "/tool.lua", HEADER .. [[
+      local pmc = require "pmclua"
+      local opt = pmc.options { { "format", "table", choices = pmc.formats(), by = "output" },
+        { "output", type = "string" }, experiment = false }
+      print(opt.format)]])
+    support.write(folder .. "/run.lua", HEADER .. [[
+      local pmc = require "pmclua"
+      return pmc.experiment { workloads = { "true" }, events = "page-faults", repetitions = 2 }]])
+  end)
+
+  it("is what the ending of the file asks for, and the default where that is none", function()
+    local function format(...) return support.pmclua({ folder .. "/tool.lua", ... }).out:match "%a+" end
+    local function of_file(path, ...) return format("--output", path, ...) end
+    assert.same({ "table", "html", "latex", "json", "table", "csv", "table" }, { format(), of_file "a.html",
+      of_file "a.tex", of_file "x.y/a.JSON", of_file "a.nosuch", of_file("a.html", "--format", "csv"),
+      of_file "-" })
+  end)
+
+  it("is so of every experiment", function()
+    local path = folder .. "/page.html"
+    local words = { folder .. "/run.lua", "--quiet", "--no-store", "--output", path }
+    assert.equal(0, support.pmclua(words).status)
+    assert.matches("^<!DOCTYPE html>", support.read(path))
+  end)
+end)
+
 describe("a script's options", function()
   local folder
 

@@ -103,7 +103,8 @@ end
 
 local function report(result, overrides)
   local to_terminal = not overrides.output or overrides.output == "-"
-  local options = { format = overrides.format or "table", stream = to_terminal and 1 or nil,
+  local by_ending = not to_terminal and require("pmclua.report").format_of(overrides.output, "result")
+  local options = { format = overrides.format or by_ending or "table", stream = to_terminal and 1 or nil,
     show = overrides.show, columns = overrides.columns }
   -- With --store - records go to standard output, and a report only to a file.
   local is_streamed = overrides.store == "-" and not overrides.no_store

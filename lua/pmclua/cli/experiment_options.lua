@@ -28,7 +28,7 @@ M.list = {
   { "format", choices = require("pmclua.report").formats(), value = "F", help = "report format" },
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
   { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
-  { "output", value = "FILE", help = "write the report to FILE (- is standard output)" },
+  { "output", value = "FILE", help = "write the report to FILE, in the format of its ending" },
   { "store", value = "FILE", help = "where repetitions are stored; - is standard output" },
   { "resume", value = "FILE", help = "run what is missing from this stored result" },
   { "no-store", false, help = "store nothing" },

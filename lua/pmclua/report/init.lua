@@ -78,17 +78,23 @@ function M.formats(kind)
   return kind == "result" and lists.joined { names, lists.keys(own) } or names
 end
 
---- The format that a file's name asks for by its ending; nil: none of that kind of report.
+--- The format among some that a file's name asks for by its ending; nil: none.
 ---@param path string
----@param kind string
+---@param names string[]
 ---@return string?
-function M.format_of(path, kind)
+function M.format_among(path, names)
   local ending = (path:match "%.(%a%w*)$" or ""):lower()
   local format = lists.find(FORMATS, function(row)
-    return (row.ending or row[1]) == ending and form_of(row, kind)
+    return (row.ending or row[1]) == ending and lists.contains(names, row[1])
   end)
   return format and format[1]
 end
+
+--- The same among all formats of a kind of report.
+---@param path string
+---@param kind string
+---@return string?
+function M.format_of(path, kind) return M.format_among(path, M.formats(kind)) end
 
 --- Adds a format of a script's own for results.
 ---@param name string

@@ -27,6 +27,7 @@ local M = {}
 ---@field short? string one letter
 ---@field value? string what the help calls its value
 ---@field choices? string[] the only values that are possible
+---@field by? string of formats: the option that names a file, whose ending selects one where none is given
 ---@field many? boolean may be given several times: a list; an argument: several words
 ---@field argument? boolean a word without "--", required where it has no default
 ---@field rest? boolean all words from the first that belongs to no option on: a list
@@ -39,7 +40,7 @@ local function finished() return problem.problem { code = "", message = "", quie
 
 -- ---- declarations ----
 
-local KEYS = { "type", "short", "value", "choices", "many", "argument", "rest", "help", "old" }
+local KEYS = { "type", "short", "value", "choices", "by", "many", "argument", "rest", "help", "old" }
 local IS_KEY = lists.set { 1, 2, unpack(KEYS) }
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
 
@@ -204,6 +205,16 @@ function M.describe(declaration)
   return declaration, declaration.experiment ~= false and common_options(own) or {}
 end
 
+-- Formats that nobody named are what the file's name asks for.
+local function take_endings(declaration, values, given_fields)
+  for _, option in ipairs(declaration) do
+    local field, path = field_of(option), option.by and values[option.by]
+    if path and not given_fields[field] then
+      values[field] = require("pmclua.report").format_among(path, option.choices) or values[field]
+    end
+  end
+end
+
 --- Declares the options of the running script and reads its arguments. `experiment = false` beside the
 --- options says that the script is no experiment and does not take the options that all of those have.
 ---@param declaration pmclua.Option[]
@@ -214,14 +225,15 @@ function M.declare(declaration)
   if why then problem.misuse(why, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}
   local given = M.read(script and script.args or {}, declaration, common, M.about(script))
-  local values, declared = {}, {}
+  local values, declared, named = {}, {}, {}
   for _, option in ipairs(declaration) do
     local field = field_of(option)
-    declared[field] = true
+    declared[field], named[field] = true, given[field] ~= nil
     values[field] = given[field]
     if values[field] == nil then values[field] = default_of(option) end
     given[field] = nil
   end
+  take_endings(declaration, values, named)
   if script then
     script.args, script.given = {}, given        -- what is left is the experiment's
   end

@@ -15,6 +15,7 @@ record option
   value?: string -- what help calls its value
   short?: string -- one letter
   choices?: table -- the only values allowed
+  by?: string -- of formats: the option that names a file, whose ending selects one where none is given
   many?: boolean -- true: several times, as a list
   argument?: boolean -- true: a word without "--"
   rest?: boolean -- true: all words from the first that belongs to no option
