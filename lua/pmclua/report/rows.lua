@@ -84,14 +84,15 @@ function M.row(name, summary, fitted, element, each)
   return row
 end
 
---- The columns of a comparison.
+--- The columns of a comparison. Where there is little room, a ratio's interval says more than the baseline's values.
 ---@param second pmclua.GridColumn what follows a row's name
 ---@param third string the heading of B's values
 ---@param level number of the intervals
 ---@return pmclua.GridColumn[]
 function M.compared_columns(second, third, level)
+  second.drop = second.drop or 2
   return { { name = "event" }, second, { name = third, align = "right" }, { name = "ratio", align = "right" },
-    { name = words.interval_of(level), whole = true, drop = 2 },
+    { name = words.interval_of(level), whole = true, drop = 3 },
     { name = "margin", align = "right", drop = 1 },
     { name = "verdict" } }
 end
