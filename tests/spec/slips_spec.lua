@@ -22,6 +22,23 @@ void *f_setup(const struct pmclua_params *p) { return (void *)pmclua_u64(p, "siz
 void f(void *s, uint64_t iterations) { while (iterations--) pmclua_keep(s); }
 ]]
 
+describe("a name that is nearly right", function()
+  local function said(...)
+    local run = support.pmclua { ... }
+    assert.is_true(run.status ~= 0)
+    return run.err
+  end
+
+  it("is named in a limit, an event and a factor", function()
+    assert.matches("did you mean 'valgrind_instructions'?", said("gate", "--against", "true", "-l",
+      "valgrind_instruction <= +1%", "--", "true"), 1, true)
+    assert.matches("did you mean 'valgrind::allocations'?", said("stat", "-e", "allocations", "--", "true"),
+      1, true)
+    assert.matches("did you mean 'pages'?", said("pages", "--set", "page=1"), 1, true)
+    assert.matches("pmclua NAME --help", said("help", "pages"), 1, true)
+  end)
+end)
+
 describe("a name in braces", function()
   it("that is no factor is refused, with the nearest", function()
     local sizes = { { "size", { 1 } } }

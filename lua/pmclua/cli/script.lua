@@ -55,7 +55,8 @@ local function unknown(name)
   local names = require("pmclua.base.lists").column(M.all(), "name")
   local here = exists(name .. ".lua") and name .. ".lua"
   local nearest = here or require("pmclua.base.text").nearest(name, names)
-  local hint = nearest and (": did you mean '%s'?"):format(nearest) or ""
+  local hint = nearest and (": did you mean '%s'?"):format(nearest)
+    or name == "help" and ": pmclua --help, and pmclua NAME --help" or ""
   local left_out = (os.getenv "PMCLUA_PATH" or ""):match "%f[^%z:][^/:][^:]*"
   if left_out then
     hint = ("%s: the folder '%s' in PMCLUA_PATH is relative, so it is not searched"):format(hint, left_out)

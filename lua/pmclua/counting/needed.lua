@@ -135,6 +135,14 @@ local function add_for_named(declaration, have, metric)
   end
 end
 
+-- What a formula may mean: what is there, and what Valgrind counts.
+local function known_fields(have)
+  local names = lists.map(require("pmclua.event.simulated").names(), function(name)
+    return "valgrind_" .. name:gsub("%W", "_")
+  end)
+  return lists.append(checking.keys(have), names)
+end
+
 local function add_for_own(declaration, have, item, wrong)
   for _, field in ipairs(item.formula.needs) do
     local spec = field:find "^valgrind_" and require("pmclua.event.simulated").spec_of(field)
@@ -142,9 +150,9 @@ local function add_for_own(declaration, have, item, wrong)
     local is_there = have[field] or add_spec(declaration, have, spec, field)
       or add_spec(declaration, have, field)
     if not is_there then
-      local form = "%s needs '%s', which is not an event or factor here%s; "
-        .. "give an event that label: \"%s = SPEC\""
-      wrong(form, item.what, field, checking.meant(field, checking.keys(have)), field)
+      local near = checking.meant(field, known_fields(have))
+      local hint = near ~= "" and near or ("; give an event that label: \"%s = SPEC\""):format(field)
+      wrong("%s needs '%s', which is not an event or factor here%s", item.what, field, hint)
     end
   end
 end

@@ -8,6 +8,7 @@ local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
 local pfm = require "pmclua.base.lazy".module "pmclua.event.pfm"
 local problem = require "pmclua.event.problem"
+local simulated = require "pmclua.event.simulated"
 local text = require "pmclua.base.text"
 local tool = require "pmclua.event.tool"
 local tracepoint = require "pmclua.base.lazy".module "pmclua.event.tracepoint"
@@ -119,7 +120,8 @@ local function respelt(word)
   local constant = word:match "^PERF_COUNT_[HS]W_(.*)$"
   if constant then return text.nearest(constant, names.all()) end
   local code = word:match "^r0x(%x+)$"
-  return code and "r" .. code or cache.respelt(word)
+  if code then return "r" .. code end
+  return cache.respelt(word) or lists.contains(simulated.names(), word) and simulated.spec(word) or nil
 end
 
 -- Why tables may lack a name: what is wrong with the user's own, or where perf's list was cut.

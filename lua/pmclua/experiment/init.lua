@@ -66,7 +66,9 @@ local function override_factors(spec, set)
   end
   local unknown = next(set)
   if unknown then
-    error(require("pmclua.base.problem").usage_error(("--set: there is no factor '%s'"):format(unknown)), 0)
+    local near = require("pmclua.base.text").meant(unknown, lists.column(factors, 1), "; ")
+    local why = ("--set: there is no factor '%s'%s"):format(unknown, near)
+    error(require("pmclua.base.problem").usage_error(why), 0)
   end
   return factors
 end
