@@ -95,18 +95,18 @@ local function read_all(files, paths, header, maps, take, take_packed)
   return status, problems, joined_remarks(files, paths)
 end
 
--- What is kept of many files is large and is not looked into; garbage would double it.
+-- What is kept of many files is large and is not looked into; garbage would double it, that of reports, too: so the pause
+-- stays.
 local GC_PAUSE = 120
 
 local function load_several(paths, by)
-  local pause = collectgarbage("setpause", GC_PAUSE)
+  collectgarbage("setpause", GC_PAUSE)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
   local result = new_result(header, paths[1])
   local function take(record) results.add(result, record) end
   result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take,
     function(...) return results.add_packed(result, ...) end)
-  collectgarbage("setpause", pause)
   return result
 end
 
