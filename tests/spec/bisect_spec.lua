@@ -438,9 +438,11 @@ describe("a history", function()
     local held = gate("-l", "page_faults <= +5%")
     assert.same({ 0, "gate: the limit holds\n" }, { held.status, held.out .. held.err })
     assert.equal(2, gate().status)
-    local recent = pmc.history { files = { folder .. "/results" }, folder = folder,
-      except = folder .. "/results/new.jsonl" }:baseline { "page_faults <= +5%" }
-    assert.equal(3, #recent)
+    local others = pmc.history { files = { folder .. "/results" }, folder = folder,
+      except = folder .. "/results/new.jsonl" }
+    for _, limit in ipairs { "page_faults <= +5%", "a_metric <= +5%" } do
+      assert.equal(3, #others:baseline { limit })
+    end
   end)
 
   it("is of no commit where another user's checkout says one", function()

@@ -209,15 +209,16 @@ local function is_limited(series, limits)
   return lists.any(limits, function(limit) return limit:find("%f[%w_]" .. field .. "%f[^%w_]") ~= nil end)
 end
 
---- The stored results since the last step of what limits are on: runs of one baseline. Older ones would pool what it was
---- with what it is.
+--- The stored results since the last step of what limits are on, or of anything where limits name no series: runs of one
+--- baseline. Older ones would pool what it was with what it is.
 ---@param limits string[]
 ---@return pmclua.Result[] none of a history that was measured now
 function History:baseline(limits)
   local place, first = {}, 1
   for i, commit in ipairs(self.commits) do place[commit.name] = i end
-  for _, series in ipairs(self.series) do
-    for _, point in ipairs(is_limited(series, limits) and series.points or {}) do
+  local limited = lists.where(self.series, function(series) return is_limited(series, limits) end)
+  for _, series in ipairs(#limited > 0 and limited or self.series) do
+    for _, point in ipairs(series.points) do
       if point.step then first = math.max(first, place[point.commit]) end
     end
   end
