@@ -19,6 +19,14 @@ local function shell(script) return support.run { "bash", "-c", (script:gsub("PM
 describe("a stored result", function()
   local before, after = file(1000), file(1100)
 
+  it("is no program: whoever names one is told what runs programs", function()
+    for _, path in ipairs { support.program, support.root .. "/scripts/stat.lua" } do
+      local found = support.pmclua { "gate", "-l", "page_faults <= +1%", "--", path }
+      assert.same({ 1, "" }, { found.status, found.out })
+      assert.matches("it is a program, and no result: pmclua compare, and pmclua gate", found.err, 1, true)
+    end
+  end)
+
   it("is read from standard input, by - and by /dev/stdin, and from a pipe", function()
     for _, script in ipairs { "cat AFTER | PMCLUA gate BEFORE - -l 'cycles <= +1%'",
         "PMCLUA gate BEFORE - -l 'cycles <= +1%' <AFTER",

@@ -180,6 +180,8 @@ end
 ---@return table
 function M.decode(line)
   local values = {}
+  expect(not line:find "^\127ELF" and not line:find "^#!",
+    "it is a program, and no result: pmclua compare, and pmclua gate --against, run programs")
   local form, count = core.line_scan(line, values)
   expect(form, "its first line is not a JSON object")
   check_integers(values, count)
