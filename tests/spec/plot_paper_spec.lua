@@ -45,6 +45,26 @@ describe("a chart", function()
     assert.matches("^rows: .*n", points.title)
   end)
 
+  it("of a scatter leaves none of the extremes out of more values than there is room for", function()
+    local header, records = made_sizes.header(), {}
+    for i = 1, 1000 do
+      for c, cell in ipairs(header.cells) do
+        records[#records + 1] = made.record({ i == 500 and 9e6 or 900 + i % 7, 50, 0 }, { cell = c, index = i,
+          order = #records + 1, iterations = 1, workload = cell.workload, levels = cell.levels })
+      end
+    end
+    local dense = chart(made.result(header, records), "scatter")
+    assert.matches("of neighbours the smallest and the largest", dense.subtitle, 1, true)
+    local count, largest = 0, 0
+    for _, series in ipairs(dense.panels[1].series) do
+      for _, point in ipairs(series.style == "points" and series.data or {}) do
+        count, largest = count + 1, math.max(largest, point[2])
+      end
+    end
+    assert.is_true(count > 1000 and count <= 2000 + 2 * #header.cells, tostring(count))
+    assert.is_true(largest >= 9)
+  end)
+
   it("of a forest has every ratio with its interval, and a line at 1", function()
     local forest = chart(sizes { baseline = "rows" }, "forest")
     local panel, seen = forest.panels[1], 0

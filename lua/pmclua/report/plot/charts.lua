@@ -297,16 +297,17 @@ function M.scatter(result, name)
   for i, group in ipairs(shown.groups) do
     local curve, title = curve_of(grown, group, shown.scale, i)
     local values = lists.joined(lists.map(group.cells, function(cell)
-      return lists.map(cell:values(name), function(value)
-        return { shown.place(cell), value / shown.scale.divisor }
+      local all = cell:values(name)
+      return lists.map(dense.extremes(all, #shown.cells), function(k)
+        return { shown.place(cell), all[k] / shown.scale.divisor }
       end)
     end))
     lists.append(series, curve)
     series[#series + 1] = { title = title, style = "points", colour = i, data = values }
   end
   local said = can_fit and "every value, and the curve that fits the medians best" or "every value"
-  return chart_of(result, shown.cells, #shown.cells, said .. shown.left_out,
-    { { x = shown.x, y = shown.y, series = series } })
+  said = dense.said(said .. shown.left_out, shown.cells, name, "of neighbours the smallest and the largest")
+  return chart_of(result, shown.cells, #shown.cells, said, { { x = shown.x, y = shown.y, series = series } })
 end
 
 -- ---- regression and its residuals ------------------------------------------------------------------------
