@@ -97,7 +97,7 @@ end
 
 -- What is kept of many files is large and is not looked into; garbage would double it, that of reports, too: so the pause
 -- stays.
-local GC_PAUSE = 120
+local GC_PAUSE = 150
 
 local function load_several(paths, by)
   collectgarbage("setpause", GC_PAUSE)

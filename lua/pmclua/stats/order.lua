@@ -171,16 +171,6 @@ function M.ties_of(sorted)
   return ties
 end
 
--- Where a value that occurs in an ascending list occurs first.
-local function first_place(sorted, value)
-  local low, high = 1, #sorted
-  while low < high do
-    local middle = floor((low + high) / 2)
-    if sorted[middle] < value then low = middle + 1 else high = middle end
-  end
-  return low
-end
-
 --- Ranks from 1; equal values share the mean of their ranks.
 ---@param values number[]
 ---@return number[]? ranks nil as for sorted
@@ -188,15 +178,15 @@ end
 function M.ranks(values)
   local sorted, reason = M.sorted(values)
   if not sorted then return nil, reason end
-  local n, rank_at, start = #sorted, {}, 1      -- rank_at[place in order]
+  local n, rank_of, start = #sorted, {}, 1
   for i = 2, n + 1 do
     if sorted[i] ~= sorted[start] then
-      for at = start, i - 1 do rank_at[at] = (start + i - 1) / 2 end
+      rank_of[sorted[start]] = (start + i - 1) / 2
       start = i
     end
   end
-  local ranks = {}
-  for i = 1, n do ranks[i] = rank_at[first_place(sorted, values[i])] end
+  local ranks = new_table(n, 0)
+  for i = 1, n do ranks[i] = rank_of[values[i]] end
   return ranks
 end
 
