@@ -1,5 +1,6 @@
 -- Profiles by samples: shares as the program measured them itself, and sums that equal what was counted.
 
+local lists = require "pmclua.base.lists"
 local support = require "tests.support"
 local where = require "tests.support.where"
 
@@ -156,4 +157,24 @@ describe("profiles beside perf record", function()
       assert.is_true(best > 0.93, best)
     end)
   end
+end)
+
+describe("instructions of code that was made at run time", function()
+  it("are apart however far up in memory they are", function()
+    local code = { { 140733498177144, 3 }, { 140733498177141, 4 }, { 140733498177144, 2 } }
+    local samples = { total = 9, samples = 9, period = 1, lost = 0, unmapped = 0, begun = 0, throttled = 0,
+      tasks = 0, files = { { path = "[memory]", pid = 7 } }, each = function()
+        local i = 0
+        return function()
+          i = i + 1
+          if code[i] then return 1, code[i][1], code[i][2], 0 end
+        end
+      end }
+    local attribution = { place = function() return { fn = "made" } end, keep_code = function() end,
+      complete = function() return false end, sources = function() return {} end }
+    local event = { name = "page-faults", unit = "", attr = {} }
+    local profile = require("pmclua.profile.make").new(samples, event, attribution)
+    local counts = lists.map(profile.lines[1].at, function(at) return { at.address, at.count } end)
+    assert.same({ { 140733498177141, 4 }, { 140733498177144, 5 } }, counts)
+  end)
 end)

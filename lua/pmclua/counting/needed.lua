@@ -7,6 +7,7 @@
 local checking = require "pmclua.base.arguments"
 local event = require "pmclua.event"
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -137,10 +138,10 @@ end
 
 -- What a formula may mean: what is there, and what Valgrind counts.
 local function known_fields(have)
-  local names = lists.map(require("pmclua.event.simulated").names(), function(name)
-    return "valgrind_" .. name:gsub("%W", "_")
-  end)
-  return lists.append(checking.keys(have), names)
+  local simulated = require "pmclua.event.simulated"
+  return lists.append(checking.keys(have), lists.map(simulated.names(), function(name)
+    return text.field(simulated.spec(name))
+  end))
 end
 
 local function add_for_own(declaration, have, item, wrong)

@@ -83,12 +83,13 @@ local function by_address(a, b) return a.address < b.address end
 
 -- An instruction, which each thread has by itself where threads are told apart.
 local function at_of(line, offset, place)
+  local key = type(offset) == "cdata" and tostring(offset) or offset        -- a number's text has 14 digits only
   line.by_offset = line.by_offset or {}
-  local at = line.by_offset[tostring(offset)]
+  local at = line.by_offset[key]
   if not at then
     at = { address = offset, line = place.line, source = place.line_source, inlined = place.inlined,
       samples = 0, count = 0 }
-    line.by_offset[tostring(offset)], line.at[#line.at + 1] = at, at
+    line.by_offset[key], line.at[#line.at + 1] = at, at
   end
   return at
 end

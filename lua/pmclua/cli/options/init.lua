@@ -206,11 +206,11 @@ function M.describe(declaration)
 end
 
 -- Formats that nobody named are what the file's name asks for.
-local function take_endings(declaration, values, given_fields)
+local function take_endings(declaration, given)
   for _, option in ipairs(declaration) do
-    local field, path = field_of(option), option.by and values[option.by]
-    if path and not given_fields[field] then
-      values[field] = require("pmclua.report").format_among(path, option.choices) or values[field]
+    local field, path = field_of(option), option.by and given[option.by]
+    if path and given[field] == nil then
+      given[field] = require("pmclua.report").format_among(path, option.choices)
     end
   end
 end
@@ -225,15 +225,15 @@ function M.declare(declaration)
   if why then problem.misuse(why, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}
   local given = M.read(script and script.args or {}, declaration, common, M.about(script))
-  local values, declared, named = {}, {}, {}
+  take_endings(declaration, given)
+  local values, declared = {}, {}
   for _, option in ipairs(declaration) do
     local field = field_of(option)
-    declared[field], named[field] = true, given[field] ~= nil
+    declared[field] = true
     values[field] = given[field]
     if values[field] == nil then values[field] = default_of(option) end
     given[field] = nil
   end
-  take_endings(declaration, values, named)
   if script then
     script.args, script.given = {}, given        -- what is left is the experiment's
   end
