@@ -102,6 +102,7 @@ local function try(tree, map, mutant, text)
 end
 
 local function main(scratch)
+  io.stdout:setvbuf "line"                    -- a run that is ended keeps its survivors
   local list, texts = candidates()
   local map, known = reach.map(scratch), equivalents()
   local tree, random = reach.copy("tree-" .. SEED), stats.random(SEED, "mutants")
@@ -113,12 +114,15 @@ local function main(scratch)
     local name = name_of(mutant, text)
     local result = known[name] and "equivalent" or try(tree, map, mutant, text)
     tally[result] = tally[result] + 1
+    io.stderr:write(("\rmutants: %d killed, %d survived"):format(tally.killed,
+      tally.survived + tally["no spec"]))
     if result == "survived" or result == "no spec" then
       print(("%s:%d: %s\n  %s"):format(mutant.path, line_of(text, mutant.token.at), result, name))
     end
   end
   local sums = "%d mutants, seed %d: %d killed, %d survived, %d that no spec enters, %d equivalent"
     .. " (%d more did not compile)"
+  io.stderr:write "\n"
   print(sums:format(COUNT, SEED, tally.killed, tally.survived, tally["no spec"], tally.equivalent,
     tally.stillborn))
   return tally.survived + tally["no spec"] == 0 and 0 or 1
