@@ -229,6 +229,7 @@ struct pmclua_access {
     uint32_t file, code;           /* counted from 1 as in the block; 0: nothing is mapped there that is known */
     uint32_t kind, certainty, size, is_write;
     uint32_t is_of_thread, is_stack;    /* variables of a thread; a stack */
+    uint32_t is_in_frame, unused;  /* of a stack: in the frame of the sample's function */
     uint32_t pid, tid;
 };
 
@@ -243,12 +244,20 @@ void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_sym
 int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses);
 
 /* A variable of a file that may be accessed. */
-struct pmclua_variable { uint64_t address, bytes, offset; const char *name; };
+struct pmclua_variable { uint64_t address, bytes, offset; const char *name; int32_t is_of_threads; };
 /* The variable that has the byte at an offset in the file: in `variable` its name, which lives until the symbols are closed,
  * and how far into it that is. What follows a file in memory counts as its zeroed variables do. -ENOENT: none; -ENOMEM. */
 int pmclua_symbols_variable(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_variable *variable);
 /* The same of a variable of threads, by its distance from the thread pointer: of the program alone. */
 int pmclua_symbols_thread_variable(struct pmclua_symbols *symbols, int64_t distance, struct pmclua_variable *variable);
+
+/* The member that has a byte of a variable, as it is written behind the variable's name: "[3].hits", "" where it has none.
+ * `offset`: of the byte in it; is_padding: it belongs to none of the last structure's. */
+struct pmclua_member { char name[512]; uint64_t offset; int32_t is_padding; };
+/* By the debug information; elements of arrays that have more than `most` are all called "[]". -ENODATA: it does not have the
+ * variable; -ENAMETOOLONG; -ENOMEM. */
+int pmclua_symbols_member(struct pmclua_symbols *symbols, const struct pmclua_variable *variable, uint64_t most,
+                          struct pmclua_member *member);
 
 /* Where samples of an event stand on this CPU. Walks a chain of loads for some milliseconds: `behind` of `samples` stand
  * directly behind the load. -errno as of opening it; -ENOTSUP: not on this kind of machine. */

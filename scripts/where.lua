@@ -12,7 +12,7 @@
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
 --        pmclua where -g --format pprof -o FILE.pb -- COMMAND [ARGS]       (for go tool pprof)
---        pmclua where --data [--by function] [--lines] [-e page-faults] -- COMMAND
+--        pmclua where --data [--by member|function] [--lines] [-e page-faults] -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -54,8 +54,8 @@ local opt = pmc.options(pmc.targets.options {
   { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
-  { "by", value = "function", choices = { "object", "function" },
-    help = "with --data: objects, or objects by function" },
+  { "by", value = "B", choices = { "object", "member", "function" },
+    help = "with --data: objects, their members, or objects by function" },
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
@@ -125,10 +125,12 @@ local function measure()
   return pmc.where(unpack(words))
 end
 
+local VIEWS = { object = "data", member = "data member", ["function"] = "data function" }
+
 -- What a line of the table is.
 local function view()
   if opt.data then
-    return opt.lines and "data line" or opt.by == "function" and "data function" or "data"
+    return opt.lines and "data line" or VIEWS[opt.by or "object"]
   end
   local by = (opt.inlined and "inlined " or "") .. (opt.lines and "line" or opt.inlined and "" or "function")
   return by:match "^(.-) *$"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "counters/registers.h"
+#include "elf/symbols.h"
 #include "profile/maps.h"
 #include "trace.h"
 
@@ -146,6 +147,20 @@ static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struc
 static const int8_t NUMBERS[REGISTERS] = { 0, 3, 1, 2, 6, 7, 5, 4, NONE, NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
 enum { KNOWN = 0xffff };
 
+/* By DWARF's number. */
+static const uint8_t BY_DWARF[] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+/* Whether an address is in the frame of the function that was sampled, not in one of its callers'. */
+static int is_in_frame(struct pmclua_symbols *symbols, const struct moment *moment, uint64_t at, uint64_t address)
+{
+    int32_t base;
+    int64_t distance;
+    if (frame_end(symbols, at, &base, &distance) < 0 || base < 0 || base >= (int32_t)sizeof BY_DWARF)
+        return 0;
+    uint64_t low = moment->stack_pointer - RED_ZONE, end = moment->general[BY_DWARF[base]] + (uint64_t)distance;
+    return end > low && address - low < end - low;
+}
+
 static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_sample *sample, struct pmclua_access *access,
                          int *result)
 {
@@ -173,6 +188,8 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
     int has_address = found.kind == PMCLUA_DATA_AT || found.kind == PMCLUA_DATA_FED;
     if (has_address && !found.is_of_thread)
         find_mapping(data, registers[STACK_POINTER], access);
+    access->is_in_frame = access->is_stack
+        && is_in_frame(data->functions[sample->file].symbols, &moment, address, access->address);
 }
 #else
 /* Nothing is said of what this machine's instructions accessed: skid.c refuses events that do not tell. */

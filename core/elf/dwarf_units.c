@@ -328,6 +328,8 @@ int units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skelet
     return result;
 }
 
+GElf_Addr units_bias(const struct pmclua_symbols *symbols) { return symbols->units->bias; }
+
 int pmclua_symbols_unread(const struct pmclua_symbols *symbols, int32_t index, struct pmclua_unread *unread)
 {
     if (!symbols->units || index < 0 || (size_t)index >= symbols->units->unreads)

@@ -20,7 +20,8 @@
     X(dwarf_attr_integrate) X(dwarf_formstring) X(dwarf_decl_line) \
     X(dwarf_ranges) X(dwarf_getelf) X(dwarf_setalt) X(dwelf_dwarf_gnu_debugaltlink) X(dwelf_elf_gnu_build_id) X(dwarf_tag) X(dwarf_child) X(dwarf_siblingof) \
     X(dwarf_formudata) X(dwarf_getsrcfiles) X(dwarf_filesrc) X(dwarf_attr) X(dwarf_cu_info) \
-    X(dwarf_cu_getdwarf) X(dwarf_begin) X(dwarf_begin_elf) X(dwarf_end) X(dwarf_nextcu) X(dwarf_offdie) X(dwarf_lowpc) \
+    X(dwarf_getlocation) X(dwarf_getlocation_attr) X(dwarf_formaddr) X(dwarf_formref_die) X(dwarf_peel_type) \
+    X(dwarf_aggregate_size) X(dwfl_module_eh_cfi) X(dwarf_cfi_addrframe) X(dwarf_frame_cfa) X(dwarf_cu_getdwarf) X(dwarf_begin) X(dwarf_begin_elf) X(dwarf_end) X(dwarf_nextcu) X(dwarf_offdie) X(dwarf_lowpc) \
     X(elf_memory) X(elf_getphdrnum) X(gelf_getehdr) X(gelf_getphdr) X(elf_nextscn) X(gelf_getshdr) X(elf_getshdrstrndx) \
     X(elf_strptr) X(elf_getscn) X(elf_getdata) X(gelf_getrela) X(gelf_getchdr) X(elf_compress) X(gelf_getsym) \
     X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_getdata_rawchunk) X(gelf_getclass) X(gelf_getdyn) \

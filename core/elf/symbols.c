@@ -124,6 +124,7 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     free(symbols->start);
     homes_free(symbols->homes);
     variables_free(symbols->variables);
+    members_free(symbols->members);
     stubs_free(symbols->stubs);
     units_free(symbols->units);
     if (symbols->dwfl)

@@ -32,6 +32,7 @@ struct pmclua_symbols {
     uint32_t sources;
     struct homes *homes;           /* homes.c; NULL: not looked for yet */
     struct variables *variables;   /* variables.c; the same */
+    struct members *members;       /* members.c; the same */
     uint64_t go_start, go_end;     /* code of Go; empty: there is none */
     struct symbol *symbol;         /* by address */
     Dwfl *dwfl;
@@ -74,6 +75,17 @@ void homes_free(struct homes *homes);
 
 struct variables;
 void variables_free(struct variables *variables);
+
+/* ---- frame.c ---- */
+
+/* Where the frame ends that code at an address has, as it calls: a register, by DWARF's number, and a distance from what that
+ * holds. -ENODATA: unknown. */
+int  frame_end(struct pmclua_symbols *symbols, uint64_t address, int32_t *base, int64_t *distance);
+
+/* ---- members.c ---- */
+
+struct members;
+void members_free(struct members *members);
 
 /* ---- stubs.c ---- */
 
@@ -146,3 +158,5 @@ void units_free(struct units *units);
 int32_t units_number(struct pmclua_symbols *symbols, uint64_t address);
 /* Unit `number`, counted from 0, and what has its functions, which of split debug information is another one. -ENOENT. */
 int  units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skeleton, Dwarf_Die *functions);
+/* Of the debug information's addresses over the file's, once a unit was asked for. */
+GElf_Addr units_bias(const struct pmclua_symbols *symbols);

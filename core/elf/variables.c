@@ -80,7 +80,8 @@ static int find(struct pmclua_symbols *symbols, uint64_t address, int is_of_thre
         if (variable->is_of_threads != is_of_threads)
             tries--;
         else if (address - variable->address < variable->bytes) {
-            *out = (struct pmclua_variable){ variable->address, variable->bytes, address - variable->address, variable->name };
+            *out = (struct pmclua_variable){ variable->address, variable->bytes, address - variable->address, variable->name,
+                                             is_of_threads };
             return 0;
         }
     }

@@ -63,8 +63,10 @@ describe("where --data", function()
   end)
 
   it("tells the stack of the first thread from those of others", function()
-    assert_share(measure { program(), "stack", "1" }, LEAST, "stack of the first thread")
-    assert_share(measure { program(), "threads", "1" }, LEAST, "stack of other threads")
+    assert_share(measure { program(), "stack", "1" }, LEAST, "stack of the first thread",
+      "frame of stack, first thread")
+    assert_share(measure { program(), "threads", "1" }, LEAST, "stack of other threads",
+      "frame of work, other threads", "frame of stack, other threads")
   end)
 
   it("names memory that was mapped at once by its size", function()

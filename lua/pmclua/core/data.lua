@@ -25,6 +25,7 @@ local KINDS = { [C.PMCLUA_DATA_AT] = "access", [C.PMCLUA_DATA_FED] = "computing 
 ---@field has_place boolean the address is certain to the byte, not only to the object
 ---@field is_write boolean
 ---@field is_stack boolean
+---@field is_in_frame boolean of a stack: in the frame of the function that was sampled
 ---@field is_of_thread boolean a variable that each thread has: `address` is its distance from the thread pointer
 ---@field address number|ffi.cdata*
 ---@field start number|ffi.cdata* of what is mapped there, `bytes` long
@@ -38,6 +39,7 @@ local function access_of(raw)
   return { kind = KINDS[raw.kind], file = raw.file > 0 and tonumber(raw.file) or nil, code = code,
     code_offset = exact(raw.code_offset), has_place = raw.certainty <= C.PMCLUA_DATA_NEXT,
     is_write = raw.is_write ~= 0, is_stack = raw.is_stack ~= 0, is_of_thread = raw.is_of_thread ~= 0,
+    is_in_frame = raw.is_in_frame ~= 0,
     address = exact(raw.address), start = exact(raw.start), bytes = exact(raw.bytes),
     offset = exact(raw.offset), number = exact(raw.number), size = tonumber(raw.size),
     pid = tonumber(raw.pid), tid = tonumber(raw.tid) }
@@ -75,11 +77,12 @@ end
 ---@field address number as the file has it; of a variable of threads within their block
 ---@field bytes number
 ---@field offset number how far into it that is
+---@field is_of_threads boolean each thread has its own
 
 local function variable_of(raw, result)
   if result < 0 then return nil end
   return { name = ffi.string(raw.name), address = exact(raw.address), bytes = exact(raw.bytes),
-    offset = exact(raw.offset) }
+    offset = exact(raw.offset), is_of_threads = raw.is_of_threads ~= 0 }
 end
 
 --- The variable that has a byte of a file; nil: none.
@@ -98,6 +101,24 @@ end
 function M.thread_variable(its, distance)
   local raw = ffi.new "struct pmclua_variable"
   return variable_of(raw, C.pmclua_symbols_thread_variable(symbols.handle_of(its), distance, raw))
+end
+
+--- The member that has a byte of a variable, as it is written behind the name: "[3].hits"; nil: the debug information does
+--- not say.
+---@param its pmclua.core.Symbols
+---@param variable pmclua.core.Variable
+---@param offset number in the variable
+---@param most? integer elements of larger arrays are all called "[]"; default: of every array by their number
+---@return string?
+---@return number? offset of the byte in the member
+---@return boolean? is_padding behind the last name: no member has the byte
+function M.member(its, variable, offset, most)
+  local raw, member = ffi.new "struct pmclua_variable", ffi.new "struct pmclua_member"
+  raw.address, raw.bytes, raw.offset = variable.address, variable.bytes, offset
+  raw.is_of_threads = variable.is_of_threads and 1 or 0
+  local result = C.pmclua_symbols_member(symbols.handle_of(its), raw, most or 2 ^ 53, member)
+  if result < 0 then return nil end
+  return ffi.string(member.name), exact(member.offset), member.is_padding ~= 0
 end
 
 --- Where samples of an event stand on this CPU: how many were taken in a chain of loads, and how many of them directly

@@ -10,6 +10,11 @@ local M = {}
 
 local LINE = 64
 
+local function member_name(line, at)
+  local is_unknown = line.kind == "variable" and not at.address
+  return line.fn .. (at.member or is_unknown and " (place not certain)" or "")
+end
+
 local function line_name(line, at)
   if not at.address then return line.fn .. " (place not certain)" end
   return ("%s +%d"):format(line.fn, at.address - at.address % LINE)
@@ -19,6 +24,7 @@ end
 local NAMES = {
   data = function(line) return line.fn end,
   ["data line"] = line_name,
+  ["data member"] = member_name,
   ["data function"] = function(line, at) return ("%s in %s"):format(line.fn, at.fn) end,
 }
 
@@ -46,7 +52,7 @@ end
 
 --- Profiles as a view has them.
 ---@param profiles? table[]
----@param by string "function" …, or "data", "data line", "data function"
+---@param by string "function" …, or "data", "data member" …
 ---@return table[]?
 function M.profiles(profiles, by)
   if not profiles or not NAMES[by] then return profiles end

@@ -97,8 +97,8 @@ local function add_to(map, name, count)
   return map
 end
 
----@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function" inlined: functions as the source has them, with what
----  was copied into others, and without what was copied into them
+---@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function"
+---  inlined: functions as the source has them, with what was copied into others, and without what was copied into them
 
 --- What profiles hold of one side.
 ---@param profiles table[] one for each repetition: profile/README.md

@@ -12,9 +12,11 @@ local number = require "pmclua.base.number"
 local M = {}
 
 M.LINE = 64                     -- bytes of a cache line
+local NUMBERED = 64             -- elements of larger arrays are not told apart: "records[].key"
 
 ---@class pmclua.DataAt what was sampled at one place of an object from one function
 ---@field address? number offset in the object: of memory without a variable, of its cache line; nil: it is not certain
+---@field member? string of a variable, as it is written behind its name: "[3].hits"; nil: unknown, or it has none
 ---@field is_fed? true the instruction computed with what was loaded from there; else it accessed it
 ---@field is_write? true
 ---@field fn string the function of the instruction
@@ -31,9 +33,23 @@ local MEMORY = { ["[heap]"] = "[heap]", ["//anon"] = "[memory]" }
 
 local function base_name(path) return path:match "[^/]+$" or path end
 
-local function variable_object(file, variable)
+local function variable_object(self, file, symbols, variable)
+  local key = ("%s %s %s"):format(file.path, tostring(variable.is_of_threads), variable.address)
+  local members = self.members[key] or { symbols = symbols, variable = variable }
+  self.members[key] = members
   return { fn = variable.name, file = file.path, build_id = file.build_id, kind = "variable",
-    which = variable.address, origin = variable.offset, bytes = variable.bytes }
+    which = variable.address, origin = variable.offset, bytes = variable.bytes, members = members }
+end
+
+-- The member at an offset of a variable; each is asked for once.
+local function member_at(members, offset)
+  local known = members[offset]
+  if known == nil then
+    local name, _, is_padding = accesses.member(members.symbols, members.variable, offset, NUMBERED)
+    known = name and (is_padding and name .. " (padding)" or name ~= "" and name) or false
+    members[offset] = known
+  end
+  return known or nil
 end
 
 -- The name of a file's place that no known variable covers.
@@ -44,9 +60,15 @@ local function file_object(file, symbols, offset)
     kind = "mapping" }
 end
 
-local function stack_object(access)
-  local whose = access.tid == access.pid and "the first thread" or "other threads"
-  return { fn = "stack of " .. whose, file = "[stack]", kind = "stack" }
+-- A frame of the function that was sampled; what its callers have is told by the thread alone.
+local function stack_object(self, access)
+  local is_first, code = access.tid == access.pid, self.found.files[access.code]
+  local name = "stack of " .. (is_first and "the first thread" or "other threads")
+  if access.is_in_frame and code then
+    name = ("frame of %s, %s"):format(self.attribution:place(code, access.code_offset).fn,
+      is_first and "first thread" or "other threads")
+  end
+  return { fn = name, file = "[stack]", kind = "stack" }
 end
 
 -- Memory that was mapped at once, by its size.
@@ -73,13 +95,13 @@ local function thread_object(self, access)
   local is_program = symbols and code.path == self.found.program
   local variable = is_program and access.has_place
     and accesses.thread_variable(symbols, tonumber(access.address))
-  if variable then return variable_object(code, variable) end
+  if variable then return variable_object(self, code, symbols, variable) end
   return { fn = "variables of threads", file = "[thread]", kind = "variable" }
 end
 
 local function found_object(self, access)
   if access.is_of_thread then return thread_object(self, access) end
-  if access.is_stack then return stack_object(access) end
+  if access.is_stack then return stack_object(self, access) end
   local file = access.file and self.found.files[access.file]
   if not file then return unknown_object() end
   if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then
@@ -88,7 +110,8 @@ local function found_object(self, access)
     return object
   end
   local variable, symbols = variable_at(self, file, access.offset)
-  return variable and variable_object(file, variable) or file_object(file, symbols, access.offset)
+  if variable then return variable_object(self, file, symbols, variable) end
+  return file_object(file, symbols, access.offset)
 end
 
 -- ---- lines ---------------------------------------------------------------------------------------------
@@ -126,8 +149,9 @@ local function add(self, access)
   local key = 4 * (offset or -1) + (is_fed and 2 or 0) + (is_write and 1 or 0)
   local at = of_fn[key]
   if not at then
-    at = { address = offset, is_fed = is_fed or nil, is_write = is_write or nil, fn = fn, count = 0,
-      samples = 0 }
+    at = { address = offset, member = offset and object.members and member_at(object.members, offset),
+      is_fed = is_fed or nil, is_write = is_write or nil, fn = fn,
+      count = 0, samples = 0 }
     of_fn[key], line.at[#line.at + 1] = at, at
   end
   for _, part in ipairs { line, at } do
@@ -177,7 +201,8 @@ end
 ---@param rest table<string, number> of the profile
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
 function M.of(found, attribution, rest)
-  local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {} }
+  local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {},
+    members = {} }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
   for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end

@@ -136,14 +136,15 @@ local function put_code(entry, profile, keep)
   entry.code = next(codes) and json.object(codes) or nil
 end
 
--- The places of each object as [offset, is_fed, is_write, function, count, samples]; null: not known.
+-- The places of each object as [offset, is_fed, is_write, function, count, samples, member]; null: not known; a member
+-- that is not is left out.
 local function data_of(data)
   local objects = lists.map(data.lines, function(line)
     local object = { file = line.file, build_id = line.build_id, fn = line.fn, which = line.which,
       kind = line.kind, bytes = line.bytes, count = line.count, samples = line.samples }
     object.at = array(lists.map(line.at, function(at)
       return array { at.address or json.null, at.is_fed or false, at.is_write or false, at.fn, at.count,
-        at.samples }
+        at.samples, at.member }
     end))
     return object
   end)
@@ -343,13 +344,14 @@ end
 local function read_data_place(list)
   if not is_table(list) then refuse "data" end
   local at = { address = list[1], is_fed = list[2] or nil, is_write = list[3] or nil, fn = list[4],
-    count = list[5], samples = list[6] }
+    count = list[5], samples = list[6], member = list[7] }
   take(at, "address", is_number, true)
   take(at, "is_fed", is_flag, true)
   take(at, "is_write", is_flag, true)
   take(at, "fn", is_text)
   take(at, "count", is_count)
   take(at, "samples", is_count)
+  take(at, "member", is_text, true)
   return at
 end
 

@@ -315,9 +315,9 @@ class where w
   missing: integer -- repetitions without a partner
   > w = pmc.where("true", { event = "page-faults" })
 
-where:ledger(by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function") -> ledger
+where:ledger(by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function") -> ledger
   What each function or line has of the total; by "inlined…" under the names of the functions that were inlined;
-  by "data…" what each variable, stack and mapping has, or each cache line, or each of them in each function.
+  by "data…" what each variable, stack and mapping has, or each cache line, member, or each of them in each function.
   > print(#w:ledger("line").lines)
 
 where:callers() -> ledger?
@@ -345,7 +345,7 @@ where:write(path?: path, options?: where_report_options)
   > w:write("-", { format = "csv" })
 
 record where_report_options shown_options
-  by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data function"
+  by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function"
   most?: integer(1..) -- lines that a table shows; default: 20
   annotate?: string -- a function, whose source and instructions are shown
   sources?: path[] -- folders below which sources may be
