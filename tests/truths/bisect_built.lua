@@ -1,9 +1,12 @@
 -- bisect_built.lua: does bisect name the commit in real repositories with real builds, whose truth is known?
 --
--- usage: ./pmclua tests/truths/bisect_built.lua counts|times [HISTORIES] [FIRST SEED]      (part of make check-bisect)
+-- usage: [CPU=N] ./pmclua tests/truths/bisect_built.lua counts|times [HISTORIES] [FIRST SEED]
+--        (counts is part of make check-bisect)
 -- Each history is of 16 to 24 commits of a small C program: most change text or code that is not run, one or two plant
 -- work that stays; with counts there is work that a later commit reverts, and a merge whose branch may bring the step.
 -- With times commits add functions that move the others, and the planted work is +5 %. Exit 1 where an answer is wrong.
+-- Builds take gcc and git alone. With CPU=N all of it runs on that CPU: so several can run side by side, each on its own
+-- CPU from its own FIRST SEED. Answers go to standard error, standard output has the one line of totals.
 
 dofile((debug.getinfo(1, "S").source:sub(2):gsub("truths/[^/]*$", "")) .. "support/program.lua")
 
@@ -14,21 +17,27 @@ local support = require "tests.support"
 
 local kind, histories, first = arg[1] or "counts", tonumber(arg[2]) or 100, tonumber(arg[3]) or 1
 
+-- Functions in an order that {seed} draws: paragraphs of the source, of which the first stays.
+local SHUFFLED = [[awk -v RS= 'BEGIN { srand({seed}) } { part[NR] = $0 } END { print part[1];
+  for (n = NR; n > 1; n--) { i = 2 + int(rand() * (n - 1)); print part[i]; part[i] = part[n] } }' prog.c |
+  cc -O1 -fno-toplevel-reorder -x c -o prog -]]
 local WAYS = {
   counts = { rounds = 2000, unit = 1, build = "cc -O1 -g -o prog prog.c", events = "valgrind::instructions",
     all = true },
-  times = { rounds = 4000000, unit = 2, events = "duration_time", budget = "4min",
-    build = "cc -O1 -ffunction-sections -fuse-ld=lld -Wl,--shuffle-sections='.text*={seed}' -o prog prog.c" },
+  times = { rounds = 4000000, unit = 2, events = "duration_time", budget = "4min", build = SHUFFLED },
 }
 local way = WAYS[kind] or error("counts or times, not " .. kind)
 
 local HEAD = [[
 volatile unsigned long sink;
+void step(unsigned long i);
+
 %s
-__attribute__((noinline)) static void step(unsigned long i)
+__attribute__((noinline)) void step(unsigned long i)
 {
     %s
 }
+
 int main(void)
 {
     for (unsigned long i = 0; i < %d; i++)
@@ -56,7 +65,7 @@ end
 local function commit(self, subject)
   local functions, statements = {}, {}
   for i = 1, self.unused do
-    functions[i] = ("void unused_%d(void) { for (int i = 0; i < %d; i++) sink += i; }")
+    functions[i] = ("void unused_%d(void) { for (int i = 0; i < %d; i++) sink += i; }\n")
       :format(i, i)
   end
   for i = 1, LEAST_WORK + self.work do statements[i] = ("sink = sink * 3 + i + %d;"):format(i) end
@@ -129,30 +138,41 @@ end
 
 -- "right", "none" or "range" (nothing wrong is said), or "wrong".
 local function judged(self, found)
-  local named = lists.map(found.steps, function(step) return step.to.hash end)
-  local is_false = lists.any(found.steps, function(step)
-    local is_range = step.candidates and #step.candidates > 1
-    return not is_range and not (self.truth[step.to.hash] or self.undone[step.to.hash])
-  end)
+  local seen, is_false = {}, false
+  for _, step in ipairs(found.steps) do
+    local can_be = lists.any(step.commits, function(one)
+      return self.truth[one.hash] or self.undone[one.hash]
+    end)
+    is_false = is_false or not can_be
+    if #step.commits == 1 then seen[step.to.hash] = true end
+  end
   if is_false then return "wrong" end
-  local seen = lists.set(named)
   local lacks = lists.any(lists.keys(self.truth), function(hash) return not seen[hash] end)
   if not lacks then return "right" end
-  return #named == 0 and (next(self.truth) and "none" or "right") or kind == "counts" and "wrong" or "range"
+  return #found.steps == 0 and "none" or kind == "counts" and "wrong" or "range"
 end
 
-local counts, began = {}, os.time()
-for seed = first, first + histories - 1 do
+local function played(seed)
   local own = write_history(seed)
   local answer, said = support.with_env({ XDG_CACHE_HOME = own.folder .. "/cache" }, function()
     local found = search(own)
     return judged(own, found), tostring(found)
   end)
-  counts[answer] = (counts[answer] or 0) + 1
-  print(("%d: %s"):format(seed, answer) .. (answer ~= "right" and "\n" .. said or ""))
-  io.stdout:flush()
   require("pmclua.core").remove_folder(own.folder)
+  io.stderr:write(("%d: %s\n"):format(seed, answer), answer ~= "right" and said or "")
+  return answer
 end
-print(("%s: right %d, range %d, none %d, wrong %d of %d; %d s"):format(kind, counts.right or 0,
-  counts.range or 0, counts.none or 0, counts.wrong or 0, histories, os.time() - began))
+
+local cpu = os.getenv "CPU"
+if cpu then
+  local ran = support.run { "taskset", "-cp", cpu, ("%d"):format(require("pmclua.core").pid()) }
+  if ran.status ~= 0 then error(ran.err) end
+end
+local counts, began = {}, os.time()
+for seed = first, first + histories - 1 do
+  local answer = played(seed)
+  counts[answer] = (counts[answer] or 0) + 1
+end
+print(("%s: %d histories from %d: named %d, range %d, not named %d, wrong %d; %d s"):format(kind, histories,
+  first, counts.right or 0, counts.range or 0, counts.none or 0, counts.wrong or 0, os.time() - began))
 os.exit((counts.wrong or kind == "counts" and counts.none) and 1 or 0)
