@@ -6,7 +6,8 @@
 --   settings from /proc and /sys. --truths does work whose counts are known (touches pages, calls
 --   functions, moves between CPUs) and counts it; --overhead measures nothing, by each way of reading
 --   counters.
--- usage: pmclua doctor [--truths | --overhead] [--format F]
+--   --topology reads sysfs, and this process's affinity and cgroup.
+-- usage: pmclua doctor [--truths | --overhead | --topology] [--format F]
 -- example:
 --   pmclua doctor
 --   vm: Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18.44-fc-v657
@@ -35,6 +36,7 @@ local pmc = require "pmclua"
 local opt = pmc.options {
   { "truths", false, help = "count work whose counts are known, and report which numbers are true" },
   { "overhead", false, help = "measure the overhead of each way of reading counters" },
+  { "topology", false, help = "show packages, caches, NUMA nodes, and the CPUs of this job" },
   { "format", "table", choices = pmc.formats "screen", value = "F", help = "output format" },
   { "json", false, help = "the same as --format json" },
   experiment = false,
@@ -44,8 +46,8 @@ local STATUS = { wrong = 1, usage = 2, nothing = 77 }
 
 local as_json = opt.json or opt.format == "json"
 
-if opt.truths and opt.overhead then
-  pmc.fail("--truths and --overhead are two questions: ask one", STATUS.usage)
+if (opt.truths and 1 or 0) + (opt.overhead and 1 or 0) + (opt.topology and 1 or 0) > 1 then
+  pmc.fail("--truths, --overhead and --topology are several questions: ask one", STATUS.usage)
 end
 
 local function show(answer)
@@ -59,6 +61,8 @@ if opt.truths then
   if truths.tested == 0 then os.exit(STATUS.nothing, true) end
 elseif opt.overhead then
   show(pmc.doctor.overhead())
+elseif opt.topology then
+  show(pmc.doctor.topology())
 else
   local examination = pmc.doctor.examine()
   show(examination)

@@ -67,6 +67,11 @@ end
 ---@return pmclua.doctor.Truths
 function M.truths(each) return require("pmclua.doctor.truths").run(each) end
 
+--- How CPUs, caches and memory hang together, and what of them this process may use.
+---@param root? string the folder of a recorded sysfs tree
+---@return pmclua.Topology
+function M.topology(root) return require("pmclua.doctor.topology").read(root) end
+
 --- Measures what measuring costs, by each way in which counts are read.
 ---@return pmclua.doctor.Overheads
 function M.overhead() return require("pmclua.doctor.overhead").run() end

@@ -122,6 +122,15 @@ function M.examination(examination)
   return finished(lines)
 end
 
+--- Rows of a name and what is said of it.
+---@param rows string[][]
+---@return string lines
+function M.rows(rows)
+  local lines = {}
+  for _, row in ipairs(rows) do paragraph(lines, text.safe(row[1]), text.safe(row[2]), MARGIN) end
+  return finished(lines)
+end
+
 -- ---- truths --------------------------------------------------------------------------------------
 
 local function said_truth(found)

@@ -10,7 +10,11 @@ local line = machine.line
 
 local M = {}
 
-local function root() return (os.getenv "SYSFS_PATH" or "/sys") .. "/devices/system" end
+--- The folder of sysfs.
+---@return string
+function M.root() return os.getenv "SYSFS_PATH" or "/sys" end
+
+local function root() return M.root() .. "/devices/system" end
 
 --- The CPUs of a list such as "0,2-3", ascending, each once; nil and why where it is none.
 ---@param text string

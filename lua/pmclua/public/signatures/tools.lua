@@ -79,6 +79,24 @@ pmc.doctor.overhead() -> overheads
   What measuring costs.
   > print(pmc.doctor.overhead())
 
+pmc.doctor.topology(root?: path) -> topology
+  How CPUs, caches and memory hang together, and what of them this process may use. `root`: a recorded /sys.
+  > print(pmc.doctor.topology())
+
+class topology topology
+  A machine's parts, as sysfs has them. Prints as rows.
+  cpus: table[] -- those online: cpu, socket, die, core, thread (1: the first of its core), node, kind
+  offline: integer[]
+  caches: table[] -- level, type, bytes, cpus
+  nodes: table[] -- NUMA nodes: node, cpus, bytes, distances
+  absent: table -- what sysfs does not say, and why
+  allowed?: table -- of this process: cpus, nodes, and its cgroup's cpuset
+  > topology = pmc.doctor.topology()
+
+topology:object() -> table
+  The same as plain data, for JSON.
+  > print(require("dkjson").encode(topology:object()))
+
 class examination examination
   What can be counted here. Prints as one screen.
   machine: table -- pmc.machine()'s facts
