@@ -38,7 +38,7 @@ local opt = pmc.options {
   { "build-timeout", value = "T", help = "time limit of one build (default 1h)" },
   { "cache", value = "SIZE", help = "how much of the builds is kept (default 10GB)" },
   { "timeout", value = "T", help = "time limit of one run" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "no-why", false, help = "do not measure what the step consists of" },
   { "seed", type = "integer", value = "N", help = "seed of the order of runs" },
   { "store", value = "FILE", help = "keep what is measured in this file" },

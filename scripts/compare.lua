@@ -54,7 +54,7 @@ local opt = pmc.options {
   { "timeout", value = "T", help = "time limit of one run" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "shell", false, help = "run the commands with /bin/sh" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "store", value = "FILE", help = "store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
   { "limit", short = "l", many = true, value = "LIMIT",

@@ -75,7 +75,7 @@ local is_read, opt = pcall(pmc.options, {
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "with --against: number of pairs" },
   { "warmup", 2, type = "integer", value = "N", help = "with --against: warm-up runs, discarded" },
   { "timeout", value = "T", help = "with --against: time limit of one run" },
-  { "pin", value = "CPUS", help = "with --against: run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "with --against: run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "ignore-failure", false, short = "i",
     help = "with --against: keep runs that exit with a nonzero status" },
   { "shell", false, help = "with --against: run the commands with /bin/sh" },

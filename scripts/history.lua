@@ -37,7 +37,7 @@ local opt = pmc.options {
   { "build-timeout", value = "T", help = "time limit of one build (default 1h)" },
   { "cache", value = "SIZE", help = "how much of the builds is kept (default 10GB)" },
   { "timeout", value = "T", help = "time limit of one run" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "store", value = "FILE", help = "store every repetition in this file" },
   { "resume", value = "FILE", help = "run what a stored history lacks" },
   { "format", choices = pmc.formats "history", value = "F", help = "report format" },

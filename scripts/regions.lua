@@ -55,7 +55,7 @@ local opt = read_options {
   { "calls", value = "FILE", help = "write the kept calls to FILE as CSV" },
   { "histogram", value = "EVENT", help = "show a histogram of the calls' EVENT (or duration)" },
   { "timeout", value = "T", help = "kill the command after this long, e.g. 10s" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
   { "json", false, short = "j", help = "the same as --format json" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },

@@ -35,7 +35,7 @@ local opt = pmc.options {
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "repetitions", 30, type = "integer", short = "r", value = "N", help = "number of repetitions" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "quiet", false, help = "show no progress" },
   { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "code", argument = true, many = true, help = "the snippet" },

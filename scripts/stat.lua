@@ -49,7 +49,7 @@ local opt = read_options(pmc.targets.options {
   { "simulation", many = true, value = "NAME=V",
     help = "what surrounds simulated runs, e.g. random=fixed" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "format", "table", choices = pmc.formats(), value = "F", help = "report format" },
   { "separator", short = "x", value = "SEP", help = "CSV with this field separator" },
   { "json", false, short = "j", help = "the same as --format json" },

@@ -44,7 +44,7 @@ local opt = pmc.options(pmc.targets.options {
   { "marks", false, help = "count between the program's marks (pmclua_mark.h)" },
   { "duration", value = "T", help = "with -p, -a or -C alone: how long each run counts (default 500ms)" },
   { "timeout", value = "T", help = "time limit of one run" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "shell", false, help = "run the commands with /bin/sh" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "format", "table", choices = pmc.formats "topdown", by = "output", value = "F", help = "report format" },

@@ -50,7 +50,7 @@ local opt = pmc.options(pmc.targets.options {
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },

@@ -35,7 +35,7 @@ local opt = pmc.options {
   { "timeout", value = "T", help = "time limit of one run" },
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "shell", false, help = "run the commands with /bin/sh" },
-  { "pin", value = "CPUS", help = "run on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
   { "store", value = "FILE", help = "store every repetition in this file" },
   { "format", "table", choices = pmc.formats "why", by = "output", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },

@@ -18,8 +18,19 @@ static int parse_cpu(const char **text)
 
 int cpulist_parse(const char *text, cpu_set_t *set)
 {
+    int16_t order[CPU_SETSIZE];
+    int count = cpulist_order(text, order);
     CPU_ZERO(set);
-    for (;;) {
+    for (int i = 0; i < count; i++)
+        CPU_SET(order[i], set);
+    return count < 0 ? count : 0;
+}
+
+int cpulist_order(const char *text, int16_t *order)
+{
+    cpu_set_t seen;
+    CPU_ZERO(&seen);
+    for (int count = 0;;) {
         int first = parse_cpu(&text);
         if (first < 0)
             return first;
@@ -30,22 +41,14 @@ int cpulist_parse(const char *text, cpu_set_t *set)
             if (last < first)
                 return last < 0 ? last : -EINVAL;
         }
-        for (int cpu = first; cpu <= last; cpu++)
-            CPU_SET(cpu, set);
+        for (int cpu = first; cpu <= last; cpu++) {
+            if (!CPU_ISSET(cpu, &seen))
+                order[count++] = (int16_t)cpu;
+            CPU_SET(cpu, &seen);
+        }
         if (*text == '\0')
-            return 0;
+            return count;
         if (*text++ != ',')
             return -EINVAL;
     }
-}
-
-int cpulist_nth(const cpu_set_t *set, int index)
-{
-    int count = CPU_COUNT(set);
-    if (count == 0)
-        return -EINVAL;
-    index %= count;
-    for (int cpu = 0; ; cpu++)
-        if (CPU_ISSET(cpu, set) && index-- == 0)
-            return cpu;
 }

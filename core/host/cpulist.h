@@ -4,9 +4,11 @@
 #pragma once
 
 #include <sched.h>
+#include <stdint.h>
 
 /* Fills `set` with the CPUs of `text`. -EINVAL: not a list, or an empty one; -ERANGE: a CPU beyond
  * CPU_SETSIZE. */
 int cpulist_parse(const char *text, cpu_set_t *set);
-/* The CPU at place `index` of the set, ascending and starting again at the end. -EINVAL: empty set. */
-int cpulist_nth(const cpu_set_t *set, int index);
+/* Fills `order`, which has room for CPU_SETSIZE, with them as they are written, each once, and returns how many; or
+ * those errors. */
+int cpulist_order(const char *text, int16_t *order);

@@ -135,19 +135,20 @@ int pmclua_pin(const char *cpus)
 
 int pmclua_check_cpus(const char *cpus, int32_t *cpu)
 {
-    cpu_set_t set, before;
-    int result = cpulist_parse(cpus, &set);
+    int16_t order[CPU_SETSIZE];
+    cpu_set_t before;
+    int count = cpulist_order(cpus, order), result = count < 0 ? count : 0;
     if (result == 0 && sched_getaffinity(0, sizeof before, &before) < 0)
         result = -errno;
     if (result < 0)
         return result;
     /* One at a time: of a list the OS kernel takes what is there and ignores the rest. */
-    for (int i = 0; result == 0 && i < CPU_COUNT(&set); i++) {
+    for (int i = 0; result == 0 && i < count; i++) {
         cpu_set_t one;
         CPU_ZERO(&one);
-        CPU_SET(cpulist_nth(&set, i), &one);
+        CPU_SET(order[i], &one);
         if (sched_setaffinity(0, sizeof one, &one) < 0) {
-            *cpu = cpulist_nth(&set, i);
+            *cpu = order[i];
             result = errno == EINVAL ? -ENODEV : -errno;
         }
     }

@@ -1,6 +1,7 @@
 /*
  * kernel.c: kernels: defined by a message, loaded and set up once, torn down at the end.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -27,8 +28,8 @@ static int take_field(void *owner, const struct message_field *field)
     case PMCLUA_F_OUTPUT:    return field_u64(field, &kernel->output);
     case PMCLUA_F_ERRORS:    return field_u64(field, &kernel->errors);
     case PMCLUA_F_CPUS:
-        kernel->pinned = 1;
-        return text ? cpulist_parse(text, &kernel->cpus) : -EPROTO;
+        kernel->pinned = text ? cpulist_order(text, kernel->cpu) : -EPROTO;
+        return kernel->pinned < 0 ? kernel->pinned : 0;
     default:
         return -EPROTO;
     }
@@ -101,7 +102,7 @@ int kernel_load(struct kernel *kernel)
     kernel->state = calloc((size_t)count, sizeof *kernel->state);
     if (!kernel->state)
         return refuse(kernel, ENOMEM, "no memory for %d thread(s)", count);
-    kernel->team = own ? team_new(count, kernel->pinned ? &kernel->cpus : NULL) : team_of_self();
+    kernel->team = own ? team_new(count, kernel->cpu, kernel->pinned) : team_of_self();
     if (!kernel->team)
         return refuse(kernel, errno, "cannot start %d thread(s): %s", count, strerror(errno));
     return 0;

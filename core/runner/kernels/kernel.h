@@ -12,7 +12,7 @@ struct kernel {
     char **parameters;                     /* "NAME=VALUE" */
     uint64_t threads, output, errors;
     int pinned;
-    cpu_set_t cpus;
+    int16_t cpu[CPU_SETSIZE];              /* the first `pinned` of it */
     /* from here on: filled when first run */
     void *handle;
     void (*run)(void *state, uint64_t iterations);

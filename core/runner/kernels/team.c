@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "host/cpulist.h"
 #include "host/proc.h"
 #include "crash.h"
 #include "team.h"
@@ -54,14 +53,14 @@ static void *work(void *argument)
     return NULL;
 }
 
-static int start_thread(struct team_thread *thread, const cpu_set_t *cpus)
+static int start_thread(struct team_thread *thread, const int16_t *cpu, int cpus)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    if (cpus) {
+    if (cpus > 0) {
         cpu_set_t one;
         CPU_ZERO(&one);
-        CPU_SET(cpulist_nth(cpus, thread->index), &one);
+        CPU_SET(cpu[thread->index % cpus], &one);
         pthread_attr_setaffinity_np(&attributes, sizeof one, &one);
     }
     int errnum = pthread_create(&thread->handle, &attributes, work, thread);
@@ -69,7 +68,7 @@ static int start_thread(struct team_thread *thread, const cpu_set_t *cpus)
     return errnum;
 }
 
-struct team *team_new(int threads, const cpu_set_t *cpus)
+struct team *team_new(int threads, const int16_t *cpu, int cpus)
 {
     struct team *team = calloc(1, sizeof *team);
     struct team_thread *list = calloc((size_t)threads, sizeof *list);
@@ -88,7 +87,7 @@ struct team *team_new(int threads, const cpu_set_t *cpus)
         struct team_thread *thread = &list[team->count];
         thread->team = team;
         thread->index = team->count;
-        int errnum = start_thread(thread, cpus);
+        int errnum = start_thread(thread, cpu, cpus);
         if (errnum) {
             team_free(team);
             errno = errnum;

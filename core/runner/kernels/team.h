@@ -41,9 +41,9 @@ struct team {
 
 /* The runner's own thread as a team of one; never freed. */
 struct team *team_of_self(void);
-/* `threads` threads, the i-th pinned to the i-th CPU of `cpus` (NULL: not pinned) in turn. NULL and
+/* `threads` threads, the i-th pinned to the i-th of `cpus` CPUs (0: not pinned) in turn. NULL and
  * errno on failure. */
-struct team *team_new(int threads, const cpu_set_t *cpus);
+struct team *team_new(int threads, const int16_t *cpu, int cpus);
 /* Runs a step on every thread and waits for all. */
 void team_do(struct team *team, team_step step, void *argument);
 /* In a step: waits until every thread of the team has come here. Once a step. */

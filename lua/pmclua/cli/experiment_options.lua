@@ -23,7 +23,7 @@ M.list = {
     help = "what surrounds simulated runs, e.g. random=fixed" },
   { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
   { "seed", type = "integer", help = "seed of the order in which cells run" },
-  { "pin", value = "CPUS", help = "run workloads on these CPUs, e.g. 0,2-3" },
+  { "pin", value = "CPUS", help = "run workloads on these CPUs: 0,2-3, cores, S0:0-3" },
   { "timeout", value = "T", help = "time limit of one repetition, e.g. 500ms" },
   { "format", choices = require("pmclua.report").formats(), value = "F", help = "report format" },
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },

@@ -57,6 +57,13 @@ local function check_delay(declaration, wrong)
   if placed then wrong("delay and %s cannot be combined", placed) end
 end
 
+local function check_pin(declaration, wrong)
+  local has_command = declaration.pin
+    and lists.any(declaration.workloads, function(workload) return workload.kind == "command" end)
+  local problem = has_command and require("pmclua.workload.pinning").problem(declaration.pin)
+  if problem then wrong("pin: %s", problem) end
+end
+
 local function check_functions(declaration, wrong)
   local asked = placement(declaration) or declaration.pin and "pin" or declaration.timeout and "timeout"
   if asked then no_functions(declaration, asked, wrong) end
@@ -181,6 +188,7 @@ function M.check(declaration, wrong)
   require("pmclua.counting.asked").check_names(declaration, wrong, cell_names.reserved)
   check_regions(declaration, wrong)
   check_delay(declaration, wrong)
+  check_pin(declaration, wrong)
   check_sample(declaration, wrong)
   check_build(declaration, wrong)
   if declaration.system_calls then

@@ -2,7 +2,6 @@
 --
 -- A checker reports every mistake through `wrong(form, …)` and goes on, so that all come out at once.
 
-local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
@@ -16,17 +15,9 @@ local M = {}
 
 local check = {}
 
---- An error in a list of CPUs to run on, in words; nil: none.
----@param cpus string
-function M.cpus_problem(cpus)
-  local ok, code, _, cpu = core.check_cpus(cpus)
-  if ok then return nil end
-  if code == "ENODEV" then return ("there is no CPU %d to run on here"):format(cpu) end
-  return ("'%s' is not a list of CPUs such as \"0,2-3\""):format(cpus)
-end
-
 function check.pin(value, wrong, key)
-  local problem = type(value) == "string" and M.cpus_problem(value) or nil
+  local problem
+  if type(value) == "string" then problem = select(2, require("pmclua.workload.pinning").cpus(value)) end
   if type(value) ~= "string" then problem = ("it must be a string, not %s"):format(shown(value)) end
   if problem then wrong("%s: %s", key, problem) end
   return value

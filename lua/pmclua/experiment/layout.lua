@@ -43,7 +43,7 @@ M.FACTORS = {
 
 -- Why this machine cannot have a level of the right kind; nil: it can.
 local ABSENT = {
-  on_cpu = function(cpu) return require("pmclua.experiment.keys").cpus_problem(("%d"):format(cpu)) end,
+  on_cpu = function(cpu) return select(2, require("pmclua.workload.pinning").cpus(("%d"):format(cpu))) end,
   numa_node = function(node)
     local nodes = require("pmclua.host.machine").line "/sys/devices/system/node/has_memory"
     if not nodes or lists.contains(require("pmclua.host.topology").parse(nodes) or { node }, node) then

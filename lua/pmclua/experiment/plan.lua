@@ -213,7 +213,7 @@ end
 local function with_later(header, declaration, plan)
   return lazy.later(header, {
     host = function() return require("pmclua.host.machine").facts() end,
-    how = function() return require("pmclua.experiment.provenance").of(plan) end,
+    how = function() return require("pmclua.experiment.provenance").of(plan, declaration.pin) end,
     identity = function() return require("pmclua.experiment.resume").identity(declaration, plan) end,
   })
 end

@@ -11,6 +11,7 @@ local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local libraries = require("pmclua.base.lazy").module "pmclua.experiment.libraries"
 local paths = require "pmclua.host.paths"
+local shellwords = require("pmclua.base.lazy").module "pmclua.workload.shellwords"
 
 local M = {}
 
@@ -75,13 +76,18 @@ local function short_text(text) return text and #text <= MOST_TEXT and text or n
 
 local describe = {}
 
-function describe.command(command, levels)
-  local shellwords = require "pmclua.workload.shellwords"
+-- Where the threads of a workload were put; nil: nowhere in particular.
+local function said_cpus(asked, levels, threads)
+  return asked and require("pmclua.workload.pinning").said(shellwords.fill(tostring(asked), levels), threads)
+end
+
+function describe.command(command, levels, pin)
   local program = command:program(levels)
   local facts = { argv = without_secrets(shellwords.fill_all(command.argv, levels)), program = program,
     program_hash = program and identity_of(program),
     cwd = command.cwd and shellwords.fill(command.cwd, levels),
     stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell,
+    cpus = said_cpus(pin, levels),
     libraries = hashes_of(libraries.of_command(command, levels)) }
   for name, value in pairs(command.env or {}) do
     facts.env = facts.env or {}
@@ -106,11 +112,10 @@ local function compiled(kernel, session, levels, facts, known)
   facts.source_hash, facts.included_hash = core.hash(unit.text), hash_with_headers(session, unit, known)
 end
 
-function describe.kernel(kernel, levels, session, known)
-  local shellwords = require "pmclua.workload.shellwords"
+function describe.kernel(kernel, levels, pin, session, known)
   local facts = { symbol = shellwords.fill(kernel.symbol, levels),
     arguments = kernel.arguments, threads = kernel.threads and tostring(kernel.threads),
-    cpus = kernel.cpus and shellwords.fill(kernel.cpus, levels) }
+    cpus = said_cpus(kernel.cpus or pin, levels, math.max(1, kernel:thread_count(levels))) }
   for name, value in pairs(kernel.params or {}) do
     facts.params = facts.params or {}
     facts.params[name] = shellwords.fill(tostring(value), levels)
@@ -165,18 +170,18 @@ local function fingerprint(value)
 end
 
 -- The facts about a workload; if the machine withholds them, why.
-local function described(workload, levels, session, known)
-  local ok, facts = pcall(describe[workload.kind], workload, levels, session, known)
+local function described(workload, levels, pin, session, known)
+  local ok, facts = pcall(describe[workload.kind], workload, levels, pin, session, known)
   if ok then return facts end
   if not explain.is(facts) then error(facts, 0) end
   return { unknown = tostring(facts) }
 end
 
 -- One entry for all cells in which a workload is the same.
-local function workloads_of(cells, session)
+local function workloads_of(cells, pin, session)
   local known = {}
   local all = lists.map(cells, function(cell)
-    local facts = described(cell.workload, cell.levels, session, known)
+    local facts = described(cell.workload, cell.levels, pin, session, known)
     facts.workload, facts.kind = cell.workload.name, cell.workload.kind
     return { facts = facts, cell = table.concat(lists.assignments(cell.levels), " ") }
   end)
@@ -189,11 +194,12 @@ end
 
 --- How the experiment of a plan can be repeated.
 ---@param plan pmclua.Plan
+---@param pin? string on which CPUs
 ---@return table store/README.md, "The header"
-function M.of(plan)
+function M.of(plan, pin)
   local has_kernel = lists.any(plan.cells, function(cell) return cell.workload.kind == "kernel" end)
   local session = has_kernel and require("pmclua.workload.session").new() or nil
-  local ok, workloads = pcall(workloads_of, plan.cells, session)
+  local ok, workloads = pcall(workloads_of, plan.cells, pin, session)
   if session then session:close() end
   if not ok then error(workloads, 0) end
   local checkout = require("pmclua.host.git").checkout() or {}

@@ -5,6 +5,7 @@ local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
+local pinning = require("pmclua.base.lazy").module "pmclua.workload.pinning"
 local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Command
@@ -117,6 +118,13 @@ end
 function Command:define(message, levels, options)
   for _, word in ipairs(shellwords.fill_all(self.argv, levels)) do message:text("argument", word) end
   local environment = self.environment or self.env and shellwords.environment(self.env, levels)
+  if options and options.pin then
+    local cpus, by_openmp = pinning.list(options.pin)
+    message:text("cpus", cpus)
+    if by_openmp then
+      environment = pinning.openmp(environment or shellwords.environment({}, levels), cpus)
+    end
+  end
   for _, entry in ipairs(environment or {}) do message:text("environment", entry) end
   if self.cwd then message:text("directory", shellwords.fill(self.cwd, levels)) end
   if self.stdin == "inherit" then message:number("inherit_stdin", 1)
@@ -128,7 +136,6 @@ function Command:define(message, levels, options)
   if self.standard then message:number("standard", 1) end
   if self.watched then message:number("watched", 1) end
   if self.grace_ns then message:number("grace", self.grace_ns) end
-  if options and options.pin then message:text("cpus", options.pin) end
 end
 
 -- What the runner could not do, by its stage; and the stages at which it says on what.

@@ -6,6 +6,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
+local pinning = require("pmclua.base.lazy").module "pmclua.workload.pinning"
 local shellwords = require "pmclua.workload.shellwords"
 
 ---@class pmclua.Kernel
@@ -131,7 +132,10 @@ end
 ---@return pmclua.Problem? problem, pmclua.Compiled? known
 function Kernel:problem(levels, session, built)
   local ok, known = pcall(function()
-    self:thread_count(levels or {})
+    local threads = self:thread_count(levels or {})
+    if self.cpus then
+      pinning.list(shellwords.fill(tostring(self.cpus), levels or {}), math.max(1, threads))
+    end
     return compiled(self, session, levels or {}, built)
   end)
   if not ok then
@@ -177,11 +181,14 @@ function Kernel:define(message, levels, options)
   message:text("library", self:object(options.session, levels, options.code, options.compiled))
   message:text("symbol", shellwords.fill(self.symbol, levels))
   for _, parameter in ipairs(parameters(self, levels)) do message:text("parameter", parameter) end
-  message:number("threads", self:thread_count(levels))
+  local threads = self:thread_count(levels)
+  message:number("threads", threads)
   message:number("output", core.OUTPUT[self.stdout or "null"])
   message:number("errors", core.OUTPUT[self.stderr or "null"])
   local cpus = self.cpus or options.pin
-  if cpus then message:text("cpus", shellwords.fill(cpus, levels)) end
+  if cpus then
+    message:text("cpus", (pinning.list(shellwords.fill(tostring(cpus), levels), math.max(1, threads))))
+  end
 end
 
 --- How a repetition failed, in words; nil: it did not.
