@@ -53,8 +53,10 @@ end)
 
 -- The steps among counts; false: that commit does not build.
 local function steps_of(counts, options)
+  local reverts = options.reverts
   local asked = 0
   local result = exact.run { commits = #counts, margin = options.margin or 0.001, all = options.all,
+    reverts = reverts and function(step) return reverts[step.to] or {} end,
     count = function(i)
       asked = asked + 1
       return counts[i] or nil
@@ -97,6 +99,30 @@ describe("the search by counts", function()
     counts[16] = false
     local _, _, result = steps_of(counts, {})
     assert.equal(16, result.broken)
+  end)
+
+  it("names what lasts, not an equal step that a commit takes back", function()
+    -- The middle of the search lies between the step at 31 and the one at 34 that takes it back.
+    local counts = history_of(64, { [31] = 20000, [34] = -20000, [50] = 20000 })
+    local reverts = { [31] = { 34 } }
+    local found, asked, result = steps_of(counts, { reverts = reverts })
+    assert.same({ { 49, 50 } }, found)
+    assert.same({ 31, 34 }, { result.gone[1].to, result.gone[1].taken_back_by })
+    assert.is_true(asked <= 20, asked)
+    assert.same({ { 30, 31 }, { 33, 34 }, { 49, 50 } }, (steps_of(counts, { reverts = reverts, all = true })))
+  end)
+
+  it("names the step that came first where a fix of it was taken back", function()
+    local counts = history_of(64, { [10] = 20000, [31] = -20000, [34] = 20000 })
+    assert.same({ { 9, 10 } }, (steps_of(counts, { reverts = { [34] = { 31 }, [31] = { 34 } } })))
+  end)
+
+  it("keeps a step whose lines another commit takes back, but not its count", function()
+    local found, _, result = steps_of(history_of(64, { [31] = 20000 }),
+      { all = true, reverts = { [31] = { 40 } } })
+    assert.same({ { 30, 31 } }, found)
+    assert.same({}, result.gone)
+    assert.equal(23, result.unseen)
   end)
 
   it("finds none where the ends are equal within the margin", function()
@@ -215,6 +241,19 @@ describe("bisect over a repository", function()
       local found = bisect(folder, { events = COUNT, good = "HEAD~3" })
       assert.equal("side 2", found.steps[1].to.subject)
       assert.equal("merge side", found.steps[1].merge.subject)
+    end)
+  end)
+
+  it("does not name a commit that a later one reverts", function()
+    need_valgrind()
+    local folder = repository { {}, {}, { loops = 3000 }, { loops = 1000 }, {}, {}, { loops = 3000 } }
+    within(function()
+      local found = bisect(folder, { events = COUNT, good = "HEAD~5" })
+      assert.same({ "number 7" }, lists.map(found.steps, function(step) return step.to.subject end))
+      local all = bisect(folder, { events = COUNT, good = "HEAD~5", all = true })
+      assert.same({ "number 3", "number 4", "number 7" },
+        lists.map(all.steps, function(step) return step.to.subject end))
+      assert.matches("  " .. all.steps[2].to.name .. " takes it back\n", tostring(all), 1, true)
     end)
   end)
 

@@ -3,8 +3,9 @@
 -- usage: [CPU=N] ./pmclua tests/truths/bisect_built.lua counts|times [HISTORIES] [FIRST SEED]
 --        (counts is part of make check-bisect)
 -- Each history is of 16 to 24 commits of a small C program: most change text or code that is not run, one or two plant
--- work that stays; with counts there is work that a later commit reverts, and a merge whose branch may bring the step.
--- With times commits add functions that move the others, and the planted work is +5 %. Exit 1 where an answer is wrong.
+-- work that stays; with counts there is as much work that a later commit reverts, and a merge whose branch may bring
+-- the step: --all must name all that lasts, without it a step that lasts must be named. With times commits add functions
+-- that move the others, and the planted work is +5 %. Exit 1 where an answer is wrong.
 -- Builds take gcc and git alone. With CPU=N all of it runs on that CPU: so several can run side by side, each on its own
 -- CPU from its own FIRST SEED. Answers go to standard error, standard output has the one line of totals.
 
@@ -22,8 +23,7 @@ local SHUFFLED = [[awk -v RS= 'BEGIN { srand({seed}) } { part[NR] = $0 } END { p
   for (n = NR; n > 1; n--) { i = 2 + int(rand() * (n - 1)); print part[i]; part[i] = part[n] } }' prog.c |
   cc -O1 -fno-toplevel-reorder -x c -o prog -]]
 local WAYS = {
-  counts = { rounds = 2000, unit = 1, build = "cc -O1 -g -o prog prog.c", events = "valgrind::instructions",
-    all = true },
+  counts = { rounds = 2000, unit = 1, build = "cc -O1 -g -o prog prog.c", events = "valgrind::instructions" },
   times = { rounds = 4000000, unit = 2, events = "duration_time", budget = "4min", build = SHUFFLED },
 }
 local way = WAYS[kind] or error("counts or times, not " .. kind)
@@ -87,14 +87,12 @@ local function plant(self)
   self.truth[commit(self, "plant")] = true
 end
 
-local EXCURSION = 3                     -- of one as large as a step the level inside could be that after the step
-
 -- Work that comes and goes: finding either is right, but not asked for.
 local function excursion(self)
-  self.work = self.work + EXCURSION
+  self.work = self.work + way.unit
   self.undone[commit(self, "mistake")] = true
   plain(self)
-  self.work = self.work - EXCURSION
+  self.work = self.work - way.unit
   self.undone[commit(self, "revert")] = true
 end
 
@@ -130,13 +128,13 @@ local function write_history(seed)
   return self
 end
 
-local function search(self)
+local function search(self, all)
   local good = git(self.folder, "rev-list --max-parents=0 HEAD"):gsub("%s", "")
   return pmc.bisect { folder = self.folder, good = good, bad = "HEAD", build = way.build, workload = "./prog",
-    events = way.events, all = way.all, budget = way.budget, why = false, store = false, quiet = true }
+    events = way.events, all = all, budget = way.budget, why = false, store = false, quiet = true }
 end
 
--- "right", "none" or "range" (nothing wrong is said), or "wrong".
+-- "right", "none" or "range" (nothing wrong is said), or "wrong", of a search for every step.
 local function judged(self, found)
   local seen, is_false = {}, false
   for _, step in ipairs(found.steps) do
@@ -155,8 +153,11 @@ end
 local function played(seed)
   local own = write_history(seed)
   local answer, said = support.with_env({ XDG_CACHE_HOME = own.folder .. "/cache" }, function()
-    local found = search(own)
-    return judged(own, found), tostring(found)
+    local found = search(own, kind == "counts")
+    local said, one = judged(own, found), kind == "counts" and search(own) or found
+    local lasts = #one.steps == 1 and own.truth[one.steps[1].to.hash]
+    if kind == "counts" and not lasts then said = "wrong" end
+    return said, tostring(found) .. tostring(one)
   end)
   require("pmclua.core").remove_folder(own.folder)
   io.stderr:write(("%d: %s\n"):format(seed, answer), answer ~= "right" and said or "")

@@ -10,6 +10,7 @@ local lists = require "pmclua.base.lists"
 local output = require "pmclua.host.output"
 local problem = require "pmclua.base.problem"
 local repository = require "pmclua.commits.repository"
+local reverts = require "pmclua.commits.reverts"
 local search = require "pmclua.commits.search"
 local simulated = require "pmclua.event.simulated"
 local text = require "pmclua.base.text"
@@ -39,13 +40,14 @@ local TIME, COUNT = "duration_time", simulated.spec "instructions"
 ---@field answer? pmclua.SearchAnswer of times
 ---@field before? number the counts of the ends
 ---@field after? number
+---@field unseen? integer commits in the longest row of which none was counted
 ---@field why? pmclua.Why what the step of a time consists of
 ---@field place? string where a count differs most
 ---@field builds integer that were made
 ---@field seconds number that it took, resumed ones too
 ---@field path? string of the file from which it can go on
 local Bisection = require("pmclua.public.class").new("commits", "bisection",
-  "reason answer before after why place path margin levels error_of_why")
+  "reason answer before after unseen why place path margin levels error_of_why")
 
 local function misuse(form, ...) require("pmclua.explain").misuse(form:format(...), 4) end
 
@@ -89,12 +91,21 @@ function M.margin(self, event) return self.margin or is_exact(event) and EXACT_M
 -- Steps of an exact count among commits.
 local function count_steps(self, commits, event)
   local result = exact.run { commits = #commits, margin = M.margin(self, event), all = self.options.all,
-    count = function(i) return self.measured:count(commits[i], event) end }
+    count = function(i) return self.measured:count(commits[i], event) end,
+    reverts = function(step) return reverts.of(self.repository, commits, step.from, step.to) end }
   if result.broken then end_does_not_build(self, commits[result.broken]) end
-  local outcome = { before = result.before, after = result.after }
+  local outcome = { before = result.before, after = result.after, unseen = result.unseen }
   outcome.steps = lists.map(result.steps, function(step)
     local made = step_of(commits, step.from, step.to, { mean = 100 * exact.share(step) })
     made.before, made.after = step.before, step.after
+    for _, gone in ipairs(result.gone) do
+      local by = commits[gone.taken_back_by].name
+      if gone == step then made.notes[1] = ("%s takes it back"):format(by)
+      elseif not self.options.all then
+        table.insert(made.notes, ("%s brought more, too, which %s took back"):format(commits[gone.to].name,
+          by))
+      end
+    end
     return made
   end)
   if #outcome.steps == 0 then outcome.reason = "equal" end
@@ -137,7 +148,7 @@ local function inside(self, step, find, event)
   local ok, found = pcall(find, self, commits, event)
   if not ok and type(found) == "table" and rawget(found, "code") ~= "EBUILD" then error(found, 0) end
   if not ok or #found.steps == 0 then
-    step.notes[1] = "the merged branch alone does not have it: the merge itself, or what it meets"
+    table.insert(step.notes, "the merged branch alone does not have it: the merge itself, or what it meets")
     return nil
   end
   for _, one in ipairs(found.steps) do one.merge = merge end
@@ -249,6 +260,7 @@ local function search_events(self, levels, events)
     descend(self, outcome, find, event)
     self.event, self.steps, self.reason, self.answer = event, outcome.steps, outcome.reason, outcome.answer
     self.before, self.after = outcome.before or self.before, outcome.after or self.after
+    self.unseen = outcome.unseen
     if #outcome.steps > 0 or i == #events then return end
     if not self.options.quiet then
       output.note("%s: no step (%s); going on with %s", event, outcome.reason, events[i + 1])

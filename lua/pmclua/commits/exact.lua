@@ -1,7 +1,10 @@
 --- exact.lua: the search for commits at which an exact count changes: one run tells a commit's count.
 --
 -- Stretches whose ends agree within the jitter are not looked into. That proves nothing about their inside: a revert
--- restores everything. Numbers in, numbers out: counts are asked of `problem.count`.
+-- restores everything. So commits that take lines of a step back are counted, too, and a step that is gone before the
+-- end is not named for one that lasts. Numbers in, numbers out: counts are asked of `problem.count`.
+
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -10,12 +13,15 @@ local M = {}
 ---@field margin number share of the count before: smaller steps are not reported
 ---@field all boolean every step, not the largest alone
 ---@field count fun(commit: integer): number? nil: the commit cannot be built
+---@field reverts? fun(step: pmclua.CountStep): integer[] commits that take lines of a step back
 
 ---@class pmclua.CountStep into `to`, or one of the commits between, where these do not build
 ---@field from integer
 ---@field to integer
 ---@field before number
 ---@field after number
+---@field taken_back_by? integer a later commit with an opposite step of the same size, which takes lines of this one back
+---@field takes_back? boolean it is such a commit
 
 -- Counts differ by a few instructions for paths and versions alone.
 local JITTER_SHARE, JITTER = 1e-5, 50
@@ -58,19 +64,98 @@ local function split(search, from, to, before, after)
   end
 end
 
+-- Counts commits that take lines of a step back; whether one of them changes the count by it. Of an earlier one, as of a
+-- fix that the step undoes, it is the commit before that tells.
+local function is_taken_back(search, step)
+  local reverts = search.reverts(step)
+  search.reverts_of[step.to] = lists.set(reverts)
+  local up, found = step.after - step.before, false
+  for _, commit in ipairs(reverts) do
+    local is_later = commit >= step.to
+    local level = is_later and step.after or step.before
+    local count = search.counts(is_later and commit or commit - 1)
+    local back = count and differ(level, count) and (level - count) * up or 0
+    found = found or back ~= 0 and (back > 0) == is_later
+  end
+  return found
+end
+
+-- Splits all that lies between counted commits: every step that they show.
+local function split_all(search)
+  search.all, search.steps = true, {}
+  local before
+  for _, commit in ipairs(lists.keys(search.known)) do
+    if search.known[commit] then
+      if before then split(search, before, commit, search.known[before], search.known[commit]) end
+      before = commit
+    end
+  end
+end
+
+-- Looks for what takes steps back until nothing new is found.
+local function look_again(search)
+  local is_looked_at = {}
+  repeat
+    local found = false
+    for _, step in ipairs(search.steps) do
+      if not is_looked_at[step.to] then found = is_taken_back(search, step) or found end
+      is_looked_at[step.to] = true
+    end
+    if found then split_all(search) end
+  until not found
+end
+
+local function mark_taken_back(search)
+  for i, later in ipairs(search.steps) do
+    for j = i - 1, 1, -1 do
+      local step = search.steps[j]
+      local rest = (later.after - later.before) + (step.after - step.before)
+      if not (step.taken_back_by or step.takes_back) and search.reverts_of[step.to][later.to]
+        and not differ(step.after, step.after + rest) then
+        step.taken_back_by, later.takes_back = later.to, true
+        break
+      end
+    end
+  end
+end
+
+-- The largest step in the direction of the ends among those that last.
+local function largest(search)
+  local best
+  for _, step in ipairs(search.steps) do
+    local size = (step.after - step.before) * search.sign
+    if not (step.taken_back_by or step.takes_back) and (not best or size > best.size) then
+      best = { step = step, size = size }
+    end
+  end
+  return best and { best.step } or {}
+end
+
+-- The longest row of commits between counted ones: what comes and goes inside is not seen.
+local function longest_row(known)
+  local longest, last = 0, 1
+  for _, commit in ipairs(lists.keys(known)) do
+    longest, last = math.max(longest, commit - last - 1), commit
+  end
+  return longest
+end
+
 --- The steps between commits 1 and `commits`.
 ---@param problem pmclua.CountProblem
----@return { steps: pmclua.CountStep[], before: number?, after: number?, broken: integer? } broken: an end that does not
----  build. Steps are in order; none where the ends agree within the margin, unless all are asked for.
+---@return { steps: pmclua.CountStep[], gone: pmclua.CountStep[], unseen: integer, before: number?, after: number?,
+---  broken: integer? } steps: in order; none where the ends agree within the margin, unless all are asked for. gone:
+---  those that were taken back, among them or not. unseen: the longest row of commits that were not counted. broken: an
+---  end that does not build.
 function M.run(problem)
   local known = {}
   local function counts(commit)
     if known[commit] == nil then known[commit] = problem.count(commit) or false end
     return known[commit]
   end
-  local search = { counts = counts, steps = {}, all = problem.all }
+  local search = { counts = counts, known = known, steps = {}, all = problem.all, reverts_of = {},
+    reverts = problem.reverts or function() return {} end }
   local before, after = counts(1), counts(problem.commits)
-  local result = { steps = search.steps, before = before or nil, after = after or nil }
+  local result = { steps = {}, gone = {}, before = before or nil, after = after or nil }
   if not (before and after) then
     result.broken = before and problem.commits or 1
     return result
@@ -78,11 +163,14 @@ function M.run(problem)
   if not problem.all and math.abs(share(before, after)) <= problem.margin then return result end
   search.sign = after >= before and 1 or -1
   split(search, 1, problem.commits, before, after)
-  local steps = {}
-  for _, step in ipairs(search.steps) do
-    if math.abs(share(step.before, step.after)) > problem.margin then steps[#steps + 1] = step end
-  end
-  result.steps = steps
+  look_again(search)
+  mark_taken_back(search)
+  local steps = problem.all and search.steps or largest(search)
+  result.steps = lists.where(steps, function(step)
+    return math.abs(share(step.before, step.after)) > problem.margin
+  end)
+  result.gone = lists.where(search.steps, function(step) return step.taken_back_by end)
+  result.unseen = longest_row(known)
   return result
 end
 

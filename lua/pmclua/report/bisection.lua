@@ -129,6 +129,10 @@ local function reservations(self)
       lines[1] = "  other steps make up the rest of the ends' difference: --all names them"
     end
   end
+  if self.options.all and (self.unseen or 0) > 0 then
+    lines[1] = ("  what came and went again within %s would not be seen"):format(
+      text.plural(self.unseen, "commit"))
+  end
   return lines
 end
 
