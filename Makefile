@@ -59,7 +59,7 @@ say = @printf '  %-4s %s\n' $1 $2;
 endif
 
 .PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-machines check-asan check-tsan check-valgrind lab bench written check-install documents install uninstall dist deb clean help
-all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so ## build ./pmclua
+all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so $(BUILD)/pmclua-heap.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
 
@@ -139,6 +139,12 @@ $(BUILD)/libpmclua.so: $(core_objects)
 $(BUILD)/pmclua-runner: $(runner_objects)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol=pmclua_system -o $@ $^ -ldl -lpthread
 
+# Preloaded into what is run. Its unwinder is its own: a program may have another, or none.
+$(BUILD)/pmclua-heap.so: core/heap/shim.c core/heap/heap.h Makefile
+	$(call say,LD,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
+	  -fno-optimize-sibling-calls -fno-builtin -ffile-prefix-map=$(CURDIR)=. -Icore/heap $(LDFLAGS) -shared -static-libgcc \
+	  -o $@ $< -ldl -lpthread
+
 $(BUILD)/core/%.o: core/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -196,6 +202,7 @@ put_all = $(call say,PUT,'$(DESTDIR)$2/$(notdir $1)')install -d $(DESTDIR)$2 && 
 install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	$(call put,$(BUILD)/pmclua,$(BINDIR),755)
 	$(call put,$(BUILD)/pmclua-runner,$(LIBEXECDIR),755)
+	$(call put,$(BUILD)/pmclua-heap.so,$(LIBEXECDIR),644)
 	$(call put,$(BUILD)/libpmclua.so,$(LIBDIR),644)
 	$(call put,core/pmclua_kernel.h core/pmclua_mark.h,$(INCLUDEDIR),644)
 	$(call put,$(BUILD)/documents/man/*.1,$(MANDIR),644)
@@ -217,7 +224,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	@chmod 755 $(DESTDIR)$(DATADIR)/scripts/*.lua
 
 uninstall: ## undo install
-	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBDIR)/libpmclua.so \
+	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBEXECDIR)/pmclua-heap.so $(LIBDIR)/libpmclua.so \
 	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
 	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,README.md $(PAGES) html))

@@ -229,7 +229,9 @@ struct pmclua_access {
     uint32_t file, code;           /* counted from 1 as in the block; 0: nothing is mapped there that is known */
     uint32_t kind, certainty, size, is_write;
     uint32_t is_of_thread, is_stack;    /* variables of a thread; a stack */
-    uint32_t is_in_frame, unused;  /* of a stack: in the frame of the sample's function */
+    uint32_t is_in_frame;          /* of a stack: in the frame of the sample's function */
+    uint32_t is_block;             /* a block of the heap: `start`, `bytes` are its */
+    uint32_t site, unused;         /* of a block: for pmclua_data_site; 0: unknown */
     uint32_t pid, tid;
 };
 
@@ -240,6 +242,17 @@ int pmclua_data_open(struct pmclua_data **data, const uint64_t *block);
 void pmclua_data_close(struct pmclua_data *data);
 /* What code of a file (counted from 1 as in the block) is read from; the symbols stay the caller's until the end. */
 void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_symbols *symbols);
+/* What a log of allocations holds: events kept and lost, processes that wrote, blocks whose site was lost. */
+struct pmclua_heap { uint64_t events, lost, processes, sites_lost; };
+/* Makes an empty log for what will be run, in place of an older one, whose room is reserved: -ENOSPC where there is none. */
+int pmclua_heap_make(const char *path);
+/* Blocks of the heap are found by this log, too. -EINVAL: it is none; -ENOMEM; as of opening a file. */
+int pmclua_data_heap(struct pmclua_data *data, const char *path, struct pmclua_heap *facts);
+/* Where blocks are allocated: return addresses, innermost first, by file (from 1; 0: unknown) and offset. */
+enum { PMCLUA_SITE_FRAMES = 16 };
+struct pmclua_site { uint32_t frames, file[PMCLUA_SITE_FRAMES]; uint64_t offset[PMCLUA_SITE_FRAMES]; };
+/* Site `number` of the accesses that were found; -ENOENT. */
+int pmclua_data_site(const struct pmclua_data *data, uint32_t number, struct pmclua_site *site);
 /* Finds what each sample accessed, in their order: as many as the block has records. -ENOMEM; -ELIBACC: no Capstone. */
 int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses);
 

@@ -12,7 +12,7 @@
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
 --        pmclua where -g --format pprof -o FILE.pb -- COMMAND [ARGS]       (for go tool pprof)
---        pmclua where --data [--by member|function] [--lines] [-e page-faults] -- COMMAND
+--        pmclua where --data [--heap] [--by member|function] [--lines] [-e page-faults] -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -54,6 +54,7 @@ local opt = pmc.options(pmc.targets.options {
   { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
+  { "heap", false, help = "with --data: blocks of the heap by where they were allocated (LD_PRELOAD)" },
   { "by", value = "B", choices = { "object", "member", "function" },
     help = "with --data: objects, their members, or objects by function" },
   { "lines", false, help = "source lines instead of functions" },
@@ -83,6 +84,10 @@ if opt.data and (opt.inlined or opt.annotate or opt.call_graph) then
   fail "--data shows objects: --inlined, --annotate and -g are for functions"
 end
 if opt.by and not opt.data then fail "--by is for --data" end
+if opt.heap and not opt.data then fail "--heap is for --data" end
+if opt.heap and target then
+  fail "--heap preloads a library, and what runs already has none: give a command after --"
+end
 
 if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
@@ -101,6 +106,7 @@ local function options()
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
     seed = opt.seed, call_chains = opt.call_graph or nil,
     trust_maps = opt.trust_maps or nil, data = opt.data or nil,
+    heap = opt.heap or nil,
     lines = opt.lines and not opt.data or opt.inlined or opt.annotate ~= nil or opt.format == "html" or nil,
     pin = opt.pin, store = opt.store, target = target }
 end

@@ -10,7 +10,12 @@
 #include "counters/registers.h"
 #include "elf/symbols.h"
 #include "profile/maps.h"
+#include "blocks.h"
+#include "host/lists.h"
 #include "trace.h"
+
+/* A site of the log as one process has it. */
+struct site_of_process { uint64_t key; uint32_t number; };
 
 struct pmclua_data {
     const struct pmclua_profile *facts;
@@ -20,10 +25,16 @@ struct pmclua_data {
     struct functions *functions;   /* by file */
     struct maps maps;
     uint64_t taken;                /* of `map` */
+    struct blocks *blocks;         /* NULL: no log of allocations */
+    struct pmclua_site *site;      /* that samples are of */
+    struct site_of_process *key;   /* of each site, sorted */
+    size_t sites, site_room, key_room;
 };
 
 /* Larger mappings that a stack pointer leads into are no stack alone; the lowest byte that code may use below it. */
 enum { STACK_MOST = 64 << 20, RED_ZONE = 128 };
+
+enum { LOWEST = 4096 };            /* nothing is mapped below */
 
 /* ---- the block ---- */
 
@@ -64,6 +75,9 @@ void pmclua_data_close(struct pmclua_data *data)
     for (uint64_t i = 0; data->functions && i < data->facts->files; i++)
         functions_free(&data->functions[i]);
     maps_free(&data->maps);
+    blocks_close(data->blocks);
+    free(data->site);
+    free(data->key);
     free(data->functions);
     free(data->file);
     free(data);
@@ -108,12 +122,13 @@ static int take_map(struct pmclua_data *data, const struct pmclua_profile_map *m
     }
 }
 
-/* Linux maps a program's zeroed variables behind its file; they are that file's. */
+/* Linux maps a program's zeroed variables behind its file; they are that file's. What is mapped from its beginning on is
+ * something else. */
 static const struct mapping *file_before(struct pmclua_data *data, uint32_t pid, const struct mapping *mapping)
 {
     const struct mapping *before = maps_find(&data->maps, pid, mapping->start - 1);
     int is_file = before && path_of(data->file[before->file])[0] == '/' && !is_memory(data, before->file);
-    return is_file && before->start + before->bytes == mapping->start ? before : NULL;
+    return is_file && before->offset > 0 && before->start + before->bytes == mapping->start ? before : NULL;
 }
 
 static int is_on_stack(uint64_t address, uint64_t pointer, const struct mapping *mapping)
@@ -186,6 +201,10 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
     access->is_write = found.is_write;
     access->is_of_thread = found.is_of_thread;
     int has_address = found.kind == PMCLUA_DATA_AT || found.kind == PMCLUA_DATA_FED;
+    if (has_address && !found.is_of_thread && found.address < LOWEST) {      /* where a chain ended, by NULL */
+        access->kind = PMCLUA_DATA_LOST;
+        return;
+    }
     if (has_address && !found.is_of_thread)
         find_mapping(data, registers[STACK_POINTER], access);
     access->is_in_frame = access->is_stack
@@ -200,7 +219,7 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
 }
 #endif
 
-int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
+static int find_accesses(struct pmclua_data *data, struct pmclua_access *accesses)
 {
     const uint64_t *word = data->word;
     int result = 0;
@@ -223,4 +242,96 @@ int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
         }
     }
     return 0;
+}
+
+/* ---- blocks of the heap ---- */
+
+int pmclua_data_heap(struct pmclua_data *data, const char *path, struct pmclua_heap *facts)
+{
+    return blocks_open(&data->blocks, path, facts);
+}
+
+int pmclua_data_site(const struct pmclua_data *data, uint32_t number, struct pmclua_site *site)
+{
+    if (number == 0 || number > data->sites)
+        return -ENOENT;
+    *site = data->site[number - 1];
+    return 0;
+}
+
+static int may_be_block(const struct pmclua_access *access)
+{
+    return (access->kind == PMCLUA_DATA_AT || access->kind == PMCLUA_DATA_FED) && !access->is_of_thread;
+}
+
+/* Each return address, by what is mapped there when a block of the site is accessed. */
+static void resolve(struct pmclua_data *data, uint32_t number, uint32_t pid, struct pmclua_site *site)
+{
+    uint64_t frame[PMCLUA_SITE_FRAMES];
+    *site = (struct pmclua_site){ .frames = blocks_site(data->blocks, number, frame) };
+    for (uint32_t i = 0; i < site->frames; i++) {
+        const struct mapping *mapping = maps_find(&data->maps, pid, frame[i] - 1);
+        site->file[i] = mapping ? mapping->file + 1 : 0;
+        site->offset[i] = mapping ? frame[i] - 1 - mapping->start + mapping->offset : frame[i] - 1;
+    }
+}
+
+/* Gives a site of the log the number that it has among those that samples are of. */
+static int number_site(struct pmclua_data *data, struct pmclua_access *access)
+{
+    uint64_t key = (uint64_t)access->pid << 32 | access->site;
+    size_t at = list_up_to(data->key, data->sites, sizeof *data->key, key);
+    if (at > 0 && data->key[at - 1].key == key) {
+        access->site = data->key[at - 1].number;
+        return 0;
+    }
+    if (list_grow(&data->site, data->sites, &data->site_room, sizeof *data->site) < 0
+        || list_grow(&data->key, data->sites, &data->key_room, sizeof *data->key) < 0)
+        return -ENOMEM;
+    resolve(data, access->site, access->pid, &data->site[data->sites]);
+    memmove(data->key + at + 1, data->key + at, (data->sites - at) * sizeof *data->key);
+    access->site = (uint32_t)++data->sites;
+    data->key[at] = (struct site_of_process){ key, access->site };
+    return 0;
+}
+
+static int choose_blocks(struct pmclua_data *data, const struct pmclua_access *accesses)
+{
+    uint64_t *address = malloc((data->facts->records + 1) * sizeof *address);
+    size_t count = 0;
+    if (!address)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < data->facts->records; i++)
+        if (may_be_block(&accesses[i]))
+            address[count++] = accesses[i].address;
+    int result = blocks_choose(data->blocks, address, count);
+    free(address);
+    return result;
+}
+
+/* Plays memory once more, now that it is known which addresses matter. */
+static int find_blocks(struct pmclua_data *data, struct pmclua_access *accesses)
+{
+    const uint64_t *word = data->word;
+    int result = choose_blocks(data, accesses);
+    maps_free(&data->maps);
+    data->taken = 0;
+    if (result == 0)
+        result = maps_new(&data->maps);
+    for (uint64_t i = 0; result == 0 && i < data->facts->records; i++, word += data->facts->record_u64s) {
+        const struct pmclua_profile_sample *sample = (const void *)word;
+        for (; result == 0 && data->taken < sample->maps; data->taken++)
+            result = take_map(data, &data->map[data->taken]);
+        if (result == 0 && may_be_block(&accesses[i]))
+            result = blocks_find(data->blocks, sample->time_ns, &accesses[i]);
+        if (result == 0 && accesses[i].site)
+            result = number_site(data, &accesses[i]);
+    }
+    return result;
+}
+
+int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
+{
+    int result = find_accesses(data, accesses);
+    return result == 0 && data->blocks ? find_blocks(data, accesses) : result;
 }

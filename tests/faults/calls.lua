@@ -72,6 +72,8 @@ M.LEFT = {
   posix_spawnattr_init = "malloc", pthread_attr_init = "malloc", pthread_attr_setaffinity_np = "malloc",
   setenv = "malloc",
   qsort = "malloc: without it sorts in place",
+  tsearch = "malloc", tfind = "only compares", tdelete = "frees", tdestroy = "frees", twalk_r = "only walks",
+  posix_fallocate = "reserves the log of allocations, which no scenario has: refused with TMPDIR's name",
   -- Their failure is an answer, or a mistake in the caller.
   uname = "fails for a bad address alone",
   isatty = "no is an answer", sysconf = "a number that this libc knows or does not",

@@ -26,6 +26,8 @@ local KINDS = { [C.PMCLUA_DATA_AT] = "access", [C.PMCLUA_DATA_FED] = "computing 
 ---@field is_write boolean
 ---@field is_stack boolean
 ---@field is_in_frame boolean of a stack: in the frame of the function that was sampled
+---@field is_block boolean a block of the heap: `start` and `bytes` are its
+---@field site? integer of a block: its number in `pmclua.core.HeapLog`
 ---@field is_of_thread boolean a variable that each thread has: `address` is its distance from the thread pointer
 ---@field address number|ffi.cdata*
 ---@field start number|ffi.cdata* of what is mapped there, `bytes` long
@@ -39,7 +41,8 @@ local function access_of(raw)
   return { kind = KINDS[raw.kind], file = raw.file > 0 and tonumber(raw.file) or nil, code = code,
     code_offset = exact(raw.code_offset), has_place = raw.certainty <= C.PMCLUA_DATA_NEXT,
     is_write = raw.is_write ~= 0, is_stack = raw.is_stack ~= 0, is_of_thread = raw.is_of_thread ~= 0,
-    is_in_frame = raw.is_in_frame ~= 0,
+    is_in_frame = raw.is_in_frame ~= 0, is_block = raw.is_block ~= 0,
+    site = raw.site > 0 and tonumber(raw.site) or nil,
     address = exact(raw.address), start = exact(raw.start), bytes = exact(raw.bytes),
     offset = exact(raw.offset), number = exact(raw.number), size = tonumber(raw.size),
     pid = tonumber(raw.pid), tid = tonumber(raw.tid) }
@@ -47,13 +50,45 @@ end
 
 local function closed(data) C.pmclua_data_close(data) end
 
+---@class pmclua.core.HeapLog what a log of allocations holds
+---@field events number
+---@field lost number events that found no room
+---@field processes number that were recorded
+---@field sites_lost number blocks whose site found no room
+---@field sites { file: integer?, offset: number }[][] by the number that accesses have: where blocks were allocated,
+---  innermost first; file: nil: unknown
+
+local function site_of(raw)
+  local frames = {}
+  for i = 0, tonumber(raw.frames) - 1 do
+    frames[i + 1] = { file = raw.file[i] > 0 and tonumber(raw.file[i]) or nil, offset = exact(raw.offset[i]) }
+  end
+  return frames
+end
+
+local function sites_of(data)
+  local raw, sites = ffi.new "struct pmclua_site", {}
+  while C.pmclua_data_site(data, #sites + 1, raw) == 0 do sites[#sites + 1] = site_of(raw) end
+  return sites
+end
+
+--- Makes an empty log of allocations, for the preloaded library. true, or nil, an errno's name and number.
+---@param path string
+function M.make_heap_log(path)
+  local result = C.pmclua_heap_make(path)
+  if result < 0 then return nil, core.errno_name(-result), -result end
+  return true
+end
+
 --- What each sample accessed, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
 --- without Capstone.
 ---@param found pmclua.core.Samples with samples by themselves
 ---@param symbols_of fun(file: integer): pmclua.core.Symbols? of files by number
+---@param log? string path of a log of allocations
 ---@return fun(): pmclua.core.Access?
 ---@return string? code
-function M.each(found, symbols_of)
+---@return pmclua.core.HeapLog?
+function M.each(found, symbols_of, log)
   local handle = ffi.new "struct pmclua_data *[1]"
   assert(C.pmclua_data_open(handle, found.block) == 0, "no memory")
   local data = ffi.gc(handle[0], closed)
@@ -61,15 +96,20 @@ function M.each(found, symbols_of)
     local its = symbols_of(number)
     if its then C.pmclua_data_code(data, number, symbols.handle_of(its)) end
   end
+  local raw = ffi.new "struct pmclua_heap"
+  local opened = log and C.pmclua_data_heap(data, log, raw) or 0
+  if opened < 0 then return nil, core.errno_name(-opened) end
   local accesses = ffi.new("struct pmclua_access[?]", math.max(1, found.records))
   local result = C.pmclua_data_find(data, accesses)
+  local heap = log and result >= 0 and { events = exact(raw.events), lost = exact(raw.lost),
+    processes = exact(raw.processes), sites_lost = exact(raw.sites_lost), sites = sites_of(data) } or nil
   closed(ffi.gc(data, nil))
   if result < 0 then return nil, core.errno_name(-result) end
   local i = -1
   return function()
     i = i + 1
     return i < found.records and access_of(accesses[i]) or nil
-  end
+  end, nil, heap
 end
 
 ---@class pmclua.core.Variable

@@ -78,6 +78,11 @@ local function check_sample(declaration, wrong)
       if declaration.sample.data then wrong("sample.data: %s is told by line alone", event.name) end
     end
   end
+  if declaration.sample.heap then
+    if not declaration.sample.data then wrong "sample.heap goes with sample.data" end
+    if declaration.target then wrong "sample.heap: what runs already takes no library: start it here" end
+    only_commands(declaration, "sample.heap: allocations are recorded of commands alone", wrong)
+  end
   if not declaration.target then no_functions(declaration, "sample", wrong) end
   exclude(declaration, "sample", { "regions", "delay" }, wrong)
 end

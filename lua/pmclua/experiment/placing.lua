@@ -4,6 +4,7 @@
 -- the script's own command, `layout = { build = "make … {seed}" }`. Invariant: a place is made once,
 -- before its first repetition, and never while something is measured.
 
+local heap_log = require("pmclua.base.lazy").module "pmclua.experiment.heap_log"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hooks = require "pmclua.experiment.hooks"
@@ -93,7 +94,8 @@ local function define(self, cell, code)
   return self.session:workload(function(message)
     local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
     workload:define(message, M.levels(self.declaration, cell, code), { session = self.session,
-      pin = self.declaration.pin, code = code, compiled = cell.compiled })
+      pin = self.declaration.pin, code = code, compiled = cell.compiled,
+      log = heap_log.of(self.declaration) })
   end)
 end
 

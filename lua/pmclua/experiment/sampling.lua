@@ -5,6 +5,7 @@
 -- the event counted before in the same cell; where nothing is known yet, a run that is not recorded finds it out.
 
 local chains = require("pmclua.base.lazy").module "pmclua.profile.chains"
+local heap_log = require("pmclua.base.lazy").module "pmclua.experiment.heap_log"
 local identity = require("pmclua.base.lazy").module "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require("pmclua.base.lazy").module "pmclua.base.number"
@@ -68,7 +69,7 @@ function M.new(declaration, plan, session)
     if pass.sampled then require("pmclua.experiment.skid").check(declaration.events[pass.sampled]) end
   end
   return setmetatable({ declaration = declaration, events = declaration.events, passes = plan.passes,
-    data = data,
+    data = data, log = heap_log.of(declaration),
     session = session, counted = {},
     target = declaration.target, rates = {}, iterations = declaration.iterations, longer = {},
     ring_bytes = declaration.sample.ring_bytes, call_chains = declaration.sample.call_chains,
@@ -153,6 +154,7 @@ end
 function Sampling:run(step, job)
   local function run_once(events)
     job.events = events
+    if self.log then self.log:reset() end
     return self.session:run(job)
   end
   local known, failed = known_count(self, step, run_once)
@@ -336,7 +338,8 @@ local function profile_of(self, step, result)
   self.attribution:forget_processes()
   local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution, { call_chains = self.call_chains, lines = self.declaration.sample.lines,
-      entries = takes_entries(self, self.passes[step.pass]), data = self.data })
+      entries = takes_entries(self, self.passes[step.pass]), data = self.data,
+      log = self.log and self.log.path })
   local ran = part_of_time(found, event)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
@@ -359,6 +362,9 @@ end
 ---@return string[]
 function Sampling:remarks() return self.said end
 
-function Sampling:close() self.attribution:close() end
+function Sampling:close()
+  self.attribution:close()
+  if self.log then self.log:close() end
+end
 
 return M

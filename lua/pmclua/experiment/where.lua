@@ -48,7 +48,9 @@ end
 local function sampled(options)
   local event = options.event or (options.data and "cpu-clock" or M.default_event())
   local key = type(event) == "table" and { unpack(event) } or { event }
-  for _, name in ipairs { "call_chains", "lines", "trust_maps", "data" } do key[name] = options[name] end
+  for _, name in ipairs { "call_chains", "lines", "trust_maps", "data", "heap" } do
+    key[name] = options[name]
+  end
   return key
 end
 

@@ -50,6 +50,13 @@ function paths.runner()
     or installed { "libexec/pmclua/pmclua-runner", "bin/pmclua-runner" }
 end
 
+--- The library that records allocations: beside the runner.
+---@return string
+function paths.heap_library()
+  local beside = core_folder() .. "/pmclua-heap.so"
+  return exists(beside) and beside or installed { "libexec/pmclua/pmclua-heap.so", "bin/pmclua-heap.so" }
+end
+
 --- The folder of pmclua_kernel.h: the source tree's core/, or PREFIX/include.
 ---@return string
 function paths.include()

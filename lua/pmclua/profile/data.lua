@@ -78,6 +78,49 @@ local function memory_object(file, access)
   return { fn = name, file = kind, kind = kind == "[heap]" and "heap" or "mapping" }
 end
 
+-- ---- blocks of the heap ----
+
+local SHOWN_FRAMES = 3
+
+-- Functions that only pass on what others ask for: of the C and C++ libraries.
+local function is_passed_on(path, fn)
+  local name = base_name(path)
+  return name:find "^libc[.-]" or name:find "^libstdc%+%+" or name:find "^pmclua%-heap"
+    or fn:find "^operator new" or fn:find "^std::" or fn:find "^__gnu_cxx::"
+end
+
+-- The functions of a site from the first that asks for itself, and where that does.
+local function callers_of(self, frames)
+  local names, place = {}, nil
+  for i, frame in ipairs(frames) do
+    local file = frame.file and self.found.files[frame.file]
+    local at = file and self.attribution:place(file, frame.offset)
+    local fn = at and at.fn or "?"
+    if #names > 0 or not file or not is_passed_on(file.path, fn) or i == #frames then
+      place = place or { file = file, at = at }
+      if #names < SHOWN_FRAMES then names[#names + 1] = fn end
+    end
+  end
+  return names, place or {}
+end
+
+-- Blocks of one site, whatever their sizes; by their members the line of the source tells sites apart.
+local function new_block_object(self, site)
+  local names, place = callers_of(self, self.heap.sites[site] or {})
+  if #names == 0 then return { fn = "heap from an unknown place", file = "[heap]", kind = "block" } end
+  local at = place.at
+  local source = at and at.line and (at.line_source or at.source)
+  return { fn = "heap from " .. table.concat(names, " < "), file = place.file and place.file.path or "[heap]",
+    build_id = place.file and place.file.build_id, kind = "block",
+    member = source and (" (%s:%d)"):format(base_name(source), at.line) or nil }
+end
+
+local function block_object(self, access)
+  local site = access.site or 0
+  self.blocks[site] = self.blocks[site] or new_block_object(self, site)
+  return self.blocks[site]
+end
+
 local function unknown_object() return { fn = "unknown memory", file = "[unknown]", kind = "mapping" } end
 
 -- The variable that a byte of a file belongs to. Files of data have no symbols, and nothing is said of that.
@@ -100,6 +143,7 @@ local function thread_object(self, access)
 end
 
 local function found_object(self, access)
+  if access.is_block then return block_object(self, access) end
   if access.is_of_thread then return thread_object(self, access) end
   if access.is_stack then return stack_object(self, access) end
   local file = access.file and self.found.files[access.file]
@@ -122,6 +166,7 @@ local function place_in(object, access)
   if object.origin then return object.origin end
   if access.start == 0 then return nil end
   local offset = tonumber(access.address - access.start)
+  if object.kind == "block" then return offset end
   return offset - offset % M.LINE
 end
 
@@ -147,9 +192,11 @@ local function add(self, access)
   local of_fn = line.by_fn[fn] or {}
   line.by_fn[fn] = of_fn
   local key = 4 * (offset or -1) + (is_fed and 2 or 0) + (is_write and 1 or 0)
+  if object.member then key = key .. object.member end
   local at = of_fn[key]
   if not at then
-    at = { address = offset, member = offset and object.members and member_at(object.members, offset),
+    local members = offset and object.members
+    at = { address = offset, member = object.member or members and member_at(members, offset),
       is_fed = is_fed or nil, is_write = is_write or nil, fn = fn,
       count = 0, samples = 0 }
     of_fn[key], line.at[#line.at + 1] = at, at
@@ -162,6 +209,7 @@ end
 local function by_place(a, b)
   if (a.address or -1) ~= (b.address or -1) then return (a.address or -1) < (b.address or -1) end
   if a.fn ~= b.fn then return a.fn < b.fn end
+  if a.member ~= b.member then return (a.member or "") < (b.member or "") end
   return tostring(a.is_fed) .. tostring(a.is_write) < tostring(b.is_fed) .. tostring(b.is_write)
 end
 
@@ -195,21 +243,37 @@ local function in_linux(found)
   return samples
 end
 
+local function say_of_heap(attribution, heap)
+  if heap.processes == 0 then
+    attribution:say("no allocation was recorded: programs that are linked statically or gain rights load no "
+      .. "library (LD_PRELOAD)")
+  end
+  if heap.lost > 0 then
+    attribution:say("the log of allocations was full after %d events: later blocks are memory, without their "
+      .. "site; fewer rounds of the program fit", heap.events)
+  end
+  if heap.sites_lost > 0 then
+    attribution:say "some blocks were allocated at places that found no room: heap from an unknown place"
+  end
+end
+
 --- The counts of a profile by what was accessed.
 ---@param found pmclua.core.Samples with samples by themselves
 ---@param attribution pmclua.Attribution
 ---@param rest table<string, number> of the profile
+---@param log? string path of a log of allocations
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
-function M.of(found, attribution, rest)
+function M.of(found, attribution, rest, log)
   local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {},
-    members = {} }
+    members = {}, blocks = {} }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
   for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end
   local linux, seen = in_linux(found), 0
   if found.records > 0 then
     local function symbols_of(index) return attribution:symbols(found.files[index]) end
-    local each, code = accesses.each(found, symbols_of)
+    local each, code, heap = accesses.each(found, symbols_of, log)
+    self.heap = heap
     if not each then
       attribution:say("what was accessed is not known: %s",
         code == "ELIBACC" and "Capstone is not installed (apt-get install libcapstone4)" or code)
@@ -220,6 +284,7 @@ function M.of(found, attribution, rest)
       if HAS_OBJECT[access.kind] then add(self, access) else lose(access.kind, 1) end
     end
   end
+  if self.heap then say_of_heap(attribution, self.heap) end
   lose("not_kept", found.records_lost)
   -- Events that record addresses keep samples in Linux, too.
   lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))

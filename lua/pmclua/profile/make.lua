@@ -159,7 +159,8 @@ end
 ---@param found pmclua.core.Samples
 ---@param event pmclua.Event with the attr that was opened
 ---@param attribution pmclua.Attribution
----@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean, data?: boolean } lines: source lines will be shown
+---@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean, data?: boolean, log?: string }
+---  lines: source lines will be shown; log: path of a log of allocations
 ---@return pmclua.Profile
 function M.new(found, event, attribution, options)
   options = options or {}
@@ -175,7 +176,7 @@ function M.new(found, event, attribution, options)
     program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil,
     entries = options.entries and entries.of(found, attribution) or nil,
     threads = options.entries and threads_of(found, attribution) or nil,
-    data = options.data and data.of(found, attribution, rest) or nil }
+    data = options.data and data.of(found, attribution, rest, options.log) or nil }
 end
 
 return M

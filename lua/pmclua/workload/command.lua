@@ -114,10 +114,21 @@ end
 
 -- ---- running ----
 
+-- Changes to the environment by which what is allocated is logged.
+local function with_log(env, log)
+  local preloaded = env and env.LD_PRELOAD
+  if preloaded == nil then preloaded = os.getenv "LD_PRELOAD" end
+  local changes = lists.copy(env or {})
+  for name, value in pairs(log:environment(preloaded or nil)) do changes[name] = value end
+  return changes
+end
+
 --- Adds this command, with its levels filled in, to a definition.
 function Command:define(message, levels, options)
   for _, word in ipairs(shellwords.fill_all(self.argv, levels)) do message:text("argument", word) end
-  local environment = self.environment or self.env and shellwords.environment(self.env, levels)
+  local log = options and options.log
+  local changes = log and with_log(self.env, log) or self.env
+  local environment = self.environment or changes and shellwords.environment(changes, levels)
   if options and options.pin then
     local cpus, by_openmp = pinning.list(options.pin)
     message:text("cpus", cpus)

@@ -298,6 +298,7 @@ record where_options
   lines?: boolean -- true: source lines will be shown; servers of DEBUGINFOD_URLS are asked for these, too
   trust_maps?: boolean -- true: /tmp/perf-PID.map is believed of the process's own user, too
   data?: boolean -- true: what was accessed is found, too; the event is then cpu-clock by default
+  heap?: boolean -- with data, of commands: true: blocks of the heap by where they are allocated, by a preloaded library
   target?: target -- samples what runs already
   duration?: duration -- how long a target is sampled
 
