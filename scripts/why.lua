@@ -4,7 +4,8 @@
 --
 -- method: runs A and B interleaved, in passes: one for times, one in which functions, system calls and
 --   page faults are sampled, one in which system calls are traced, some for the vendor's top-down tree, and
---   one under Valgrind for simulated counts, as far as they can be had and fit into the budget. Every line
+--   some under Valgrind for simulated counts and for what is allocated, by function, as far as they can be
+--   had and fit into the budget. Every line
 --   of the ledger is in time, and splits that of the first pass, in which nothing is sampled or traced.
 -- usage: pmclua why [OPTIONS] 'COMMAND A' 'COMMAND B'
 --        pmclua why [OPTIONS] FILE.jsonl [CELL A] [CELL B]

@@ -154,6 +154,19 @@ local function cycles_table(why, all)
       or "repetition") }, columns = columns(why, "node"), rows = rows, notes = ledger_notes(cycles, hidden) }
 end
 
+local SAME = "other lines: as many in both (--all shows them)"
+
+local function allocations_tables(why, all)
+  return lists.map(why.allocations, function(found)
+    local rows, hidden = rows_of(found, all)
+    rows[#rows][1] = "all"
+    local is_told = found.exact and hidden > 0
+    return { title = { text.safe(found.of), "by the function that allocates" },
+      columns = columns(why, "function"), rows = rows,
+      notes = is_told and lists.append(ledger_notes(found, 0), { SAME }) or ledger_notes(found, hidden) }
+  end)
+end
+
 local MOST_SUSPECTS = 8
 
 local function suspects_table(why, all)
@@ -202,7 +215,7 @@ function M.blocks(why, options)
   local of_time = why.time and { time_table(why), ledger_table(why, all), waits_table(why, all) } or {}
   return { title = title, sentence = why.sentence, notes = notes_of(why), result = why.result,
     blocks = lists.joined { bars and { bars } or {}, of_time, { cycles_table(why, all) },
-      { suspects_table(why, all) } } }
+      allocations_tables(why, all), { suspects_table(why, all) } } }
 end
 
 -- ---- JSON ----
@@ -227,7 +240,8 @@ local function plain_suspect(one)
 end
 
 local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "waits",
-  "cycles", "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total", "conclusion", "name",
+  "cycles", "allocations", "others_ns", "suspects", "absent", "unit", "of", "lines", "rest", "total",
+  "conclusion", "name",
   "what", "why", "label", "kind", "difference", "low", "high", "level", "share", "p_adjusted",
   "verdict", "count" }
 
@@ -239,6 +253,7 @@ function M.facts(why)
     paired = why.paired, seed = why.result.header.seed, sentence = why.sentence,
     time = plain_ledger(why.time), ledger = plain_ledger(why.ledger),
     waits = plain_ledger(why.waits), cycles = plain_ledger(why.cycles),
+    allocations = lists.map(why.allocations, plain_ledger),
     others_ns = json.or_null(why.others), suspects = lists.map(why.suspects, plain_suspect),
     absent = why.absent } }
 end

@@ -7,6 +7,7 @@
 local cycles = require "pmclua.why.cycles"
 local explain = require "pmclua.explain"
 local event = require "pmclua.event"
+local heap = require "pmclua.why.heap"
 local lists = require "pmclua.base.lists"
 local rule = require "pmclua.ledger.rule"
 local text = require "pmclua.base.text"
@@ -56,6 +57,7 @@ end
 ---@field sample boolean
 ---@field trace boolean
 ---@field simulate boolean
+---@field heap boolean allocations by function
 ---@field tree boolean cycles by node of the first level of the vendor's tree
 ---@field below boolean and of the second
 ---@field counted table<integer, integer> passes that count, with so many levels of the tree
@@ -67,7 +69,8 @@ local function levels_of(plan) return plan.tree and (plan.below and 2 or 1) or 0
 local function cost(plan, block_s)
   local each = block_s + 2 * RUN_S
   local passes = plan.counted[levels_of(plan)] + (plan.sample and SAMPLED or 0) + (plan.trace and TRACED or 0)
-  local simulated = plan.simulate and SIMULATED_RUNS * (SIMULATED_TIMES * block_s + 2) or 0
+  local runs = (plan.simulate and SIMULATED_RUNS or 0) + (plan.heap and SIMULATED_RUNS or 0)
+  local simulated = runs * (SIMULATED_TIMES * block_s + 2)
   return each * passes * (plan.pairs + 2) + simulated
 end
 
@@ -82,7 +85,7 @@ local function fit(plan, block_s, budget_s)
     while not fits() and plan.pairs > least do plan.pairs = plan.pairs - 1 end
   end
   fewer(math.min(plan.pairs, 2 * few))
-  for _, pass in ipairs { "simulate", "below", "trace", "tree", "sample" } do
+  for _, pass in ipairs { "heap", "simulate", "below", "trace", "tree", "sample" } do
     if pass == "trace" then fewer(math.min(plan.pairs, few)) end
     if not fits() and plan[pass] then
       plan[pass], plan.left_out[pass] = false, LEFT_OUT:format(text.duration(budget_s))
@@ -93,7 +96,7 @@ local function fit(plan, block_s, budget_s)
 end
 
 --- The passes for two workloads that take `block_s` seconds together.
----@param can { sample: boolean, trace: boolean, simulate: boolean, tree?: boolean, counted?: table } counted:
+---@param can { sample: boolean, trace: boolean, simulate: boolean, heap?: boolean, tree?: boolean, counted?: table } counted:
 ---  passes that count with 0, 1 and 2 levels of the tree
 ---@param block_s number
 ---@param budget_s number
@@ -101,7 +104,8 @@ end
 ---@return pmclua.WhyPlan
 function M.plan(can, block_s, budget_s, wanted)
   local plan = { pairs = wanted or PAIRS, sample = can.sample, trace = can.trace, simulate = can.simulate,
-    tree = can.tree or false, below = can.tree or false, counted = can.counted or { [0] = 1 }, left_out = {} }
+    heap = can.heap or false, tree = can.tree or false, below = can.tree or false,
+    counted = can.counted or { [0] = 1 }, left_out = {} }
   return fit(plan, block_s, budget_s)
 end
 
@@ -124,18 +128,24 @@ local function counted_events(options)
     as_list(options.events) }
 end
 
+local function sampled(plan)
+  local list = lists.append(plan.sample and { STAMP } or {}, plan.heap and heap.EVENTS or {})
+  return #list > 0 and list or nil
+end
+
 local function experiment_of(workloads, plan, options)
   local events = counted_events(options)
   if plan.simulate then lists.append(events, SIMULATED) end
+  if plan.heap then lists.append(events, heap.EVENTS) end
   return { name = "why", workloads = workloads, events = events, baseline = workloads[1].name,
     metrics = cycles.metrics(levels_of(plan)),
     repetitions = plan.pairs, warmup = options.warmup or 1, seed = options.seed, pin = options.pin,
     timeout = options.timeout, on_failure = options.on_failure, layout = options.layout,
-    notes = options.notes, sample = plan.sample and STAMP or nil, system_calls = plan.trace or nil }
+    notes = options.notes, sample = sampled(plan), system_calls = plan.trace or nil }
 end
 
 local ABSENT = { sample = "functions", trace = "system calls", simulate = "simulated counts",
-  tree = "cycles by node", below = "the second level of the tree" }
+  heap = "allocations by function", tree = "cycles by node", below = "the second level of the tree" }
 
 local function reasons_of(plan, why_not)
   local reasons = {}
@@ -172,6 +182,8 @@ local function what_can_be(workloads, options)
     can.simulate, why_not.simulate = can_simulate()
     if can.simulate then why_not.simulate = nil end
   end
+  can.heap = can.simulate and commands
+  why_not.heap = not can.heap and (why_not.simulate or "Valgrind tells those of commands alone") or nil
   return can, why_not
 end
 

@@ -9,6 +9,7 @@ local complete = require "pmclua.result.complete"
 local cycles = require "pmclua.why.cycles"
 local clusters = require "pmclua.result.clusters"
 local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
+local heap = require "pmclua.why.heap"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local linux = require "pmclua.why.linux"
@@ -30,6 +31,7 @@ local M = {}
 ---@field ledger? pmclua.Ledger what takes the time
 ---@field waits? pmclua.Ledger what others did while the first thread waited for them
 ---@field cycles? pmclua.Ledger cycles, or slots (`of` says which), by node of the vendor's tree
+---@field allocations pmclua.WhyAllocations[] blocks and bytes by the function that allocates them
 ---@field others? { a: number, b: number } mean ns of CPU time of other threads and of children, in the
 ---  ledger's total
 ---@field numbers? pmclua.WhyLine[] system calls of which only the number is known
@@ -157,7 +159,7 @@ end
 -- ---- what is not there ----
 
 local FUNCTIONS, CALLS, SIMULATED = "functions", "system calls", "simulated counts"
-local CYCLES = "cycles by node"
+local CYCLES, ALLOCATIONS = "cycles by node", "allocations by function"
 
 local function note_absent(self, what, why) self.absent[#self.absent + 1] = { what = what, why = why } end
 
@@ -235,6 +237,10 @@ function M.of(result, options)
   note_lost(self)
   add_cycles(self, reasons[CYCLES])
   if reasons[SIMULATED] then note_absent(self, SIMULATED, reasons[SIMULATED]) end
+  self.allocations = heap.of(self)
+  if #self.allocations == 0 and reasons[ALLOCATIONS] then
+    note_absent(self, ALLOCATIONS, reasons[ALLOCATIONS])
+  end
   self.suspects = suspects.of(self)
   self.sentence = require("pmclua.why.sentence").of(self)
   return self

@@ -164,6 +164,7 @@ class why why
   time?: ledger -- the first thread's time: in user space, in Linux, waiting for a CPU, off CPU
   ledger?: ledger -- what takes that time, each line in ns
   waits?: ledger -- what others of the command did while the first thread waited for them
+  allocations: ledger[] -- blocks and bytes by the function that allocates them: exact; `of` has the event
   cycles?: ledger -- cycles or slots (`of` says which) by node of the vendor's tree
   others?: table -- CPU time of other threads and children, ns: { a, b }
   numbers?: table[] -- system calls of which only the number is known: `name`, `count` { a, b }

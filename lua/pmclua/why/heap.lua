@@ -1,0 +1,40 @@
+--- heap.lua: what A and B allocate, by the function that allocates it, as ledgers: exact, by DHAT.
+
+local code = require "pmclua.ledger.code"
+local lists = require "pmclua.base.lists"
+local profiles = require "pmclua.result.profiles"
+local simulated = require "pmclua.event.simulated"
+
+local M = {}
+
+--- The events that are told by site.
+M.EVENTS = { "valgrind::allocations", "valgrind::allocated-bytes" }
+
+---@class pmclua.WhyAllocations: pmclua.Ledger
+---@field of string the event
+
+local function side(result, cell, event)
+  local by_index = profiles.by_index(result, cell.number, event)
+  return lists.map(lists.keys(by_index), function(index) return by_index[index] end)
+end
+
+local function is_of_heap(event) return event.simulated ~= nil and simulated.is_of_heap(event) end
+
+--- Of each event of allocations that both cells have.
+---@param why pmclua.Why
+---@return pmclua.WhyAllocations[]
+function M.of(why)
+  local list = {}
+  for _, event in ipairs(lists.where(why.result.events, is_of_heap)) do
+    local a, b = side(why.result, why.a, event.name), side(why.result, why.b, event.name)
+    -- Each run of a side has the same counts, or says so: nothing is gained by pairs.
+    if #a > 0 and #b > 0 then
+      local found = code.new { a = a, b = b, by = "function", paired = false }
+      found.of = event.name
+      list[#list + 1] = found
+    end
+  end
+  return list
+end
+
+return M
