@@ -43,7 +43,7 @@ local opt = read_options(pmc.targets.options {
     help = "print a line every MS milliseconds (or 2s), as monitor does" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },
   { "no-inherit", false, short = "i", help = "do not count threads and children that it starts" },
-  { "marks", false, help = "count between the program's marks (pmclua_mark.h)" },
+  { "marks", false, help = "count between the program's marks; with --per-thread, by thread" },
   { "entries", false, help = "with --marks: one value per entry, not the sum of a run" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
@@ -81,6 +81,9 @@ local separator = opt.separator == "\\t" and "\t" or opt.separator or ","
 
 -- ---- what is asked ----
 
+-- Marks divide a command by thread, as else a target is divided.
+local marks_by = opt.marks and opt.per_thread and "thread" or nil
+if marks_by then opt.per_thread = false end
 local ok, target = pcall(pmc.targets.from, opt)
 if not ok then fail(target) end
 if not has_command and not target then
@@ -216,7 +219,8 @@ local function measure()
     events = #opt.event > 0 and opt.event or nil, metrics = metrics,
     repetitions = opt["repeat"], warmup = has_command and opt.warmup or 0, pin = opt.pin,
     timeout = has_command and timeout or nil, target = target, delay = delay,
-    inherit = not opt.no_inherit, regions = opt.marks and { "marks", entries = opt.entries } or nil,
+    inherit = not opt.no_inherit,
+    regions = opt.marks and { "marks", entries = opt.entries, by = marks_by } or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,
     on_failure = has_command and "keep" or "stop", gate = limits, notes = #opt.note > 0 and opt.note or nil,
   }

@@ -71,6 +71,27 @@ int main(void)
 }
 ]]
 
+-- The first thread touches 100 pages in two entries; the others, which are there at once, 10, 20 and 30.
+local NUMBERED = [[
+static pthread_barrier_t all;
+static void *work(void *n)
+{
+    MARK("work", touch((unsigned long)n));
+    pthread_barrier_wait(&all);
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread[3];
+    pthread_barrier_init(&all, 0, 4);
+    MARK("work", touch(50));
+    MARK("work", touch(50));
+    for (unsigned long i = 0; i < 3; i++) pthread_create(&thread[i], 0, work, (void *)(10 * (i + 1)));
+    pthread_barrier_wait(&all);
+    for (int i = 0; i < 3; i++) pthread_join(thread[i], 0);
+    return 0;
+}]]
+
 -- 1700 threads with three marks each are there at once, and 5100 entries of four slots each.
 local CROWD = [[
 #include <sys/resource.h>
@@ -213,6 +234,32 @@ describe("marks", function()
     -- The memory of frames and slots is made beforehand, so that nothing but the 40 pages faults.
     assert.same({ recurse = 40 }, faults)
     assert.same({ recurse = 40 }, entries)
+  end)
+
+  it("are shown thread by thread, in the order in which threads were made, where that is asked for", function()
+    local path = build("numbered", NUMBERED)
+    local run = support.pmclua { "stat", "--marks", "--per-thread", "-r", "2", "--json", "-e", "page-faults",
+      "--", path }
+    assert.equal(0, run.status, run.err)
+    local faults, entries = {}, {}
+    for _, cell in ipairs(assert(json.decode(run.err)).cells) do
+      if cell.region == "work" then
+        faults[cell.thread] = cell.values.page_faults.median
+        entries[cell.thread] = cell.values.entries.median
+      end
+    end
+    assert.same({ ["0"] = 100, ["1"] = 10, ["2"] = 20, ["3"] = 30 }, faults)
+    assert.same({ ["0"] = 2, ["1"] = 1, ["2"] = 1, ["3"] = 1 }, entries)
+  end)
+
+  it("have entries of each thread, one by one", function()
+    local result = pmc.measure(build("numbered", NUMBERED), { events = "page-faults", repetitions = 1,
+      regions = { "marks", entries = true, by = "thread" } })
+    local values = {}
+    for cell in result:cells() do
+      if cell.region == "work" then values[cell.thread] = cell:values "page-faults" end
+    end
+    assert.same({ ["0"] = { 50, 50 }, ["1"] = { 10 }, ["2"] = { 20 }, ["3"] = { 30 } }, values)
   end)
 
   it("belong to their thread, however many come and go, and are summed", function()

@@ -58,9 +58,10 @@ local function check_delay(declaration, wrong)
 end
 
 local function check_pin(declaration, wrong)
-  local has_command = declaration.pin
+  local pinning = require "pmclua.workload.pinning"
+  local has_command = declaration.pin and pinning.cpus(declaration.pin)
     and lists.any(declaration.workloads, function(workload) return workload.kind == "command" end)
-  local problem = has_command and require("pmclua.workload.pinning").problem(declaration.pin)
+  local problem = has_command and pinning.problem(declaration.pin)
   if problem then wrong("pin: %s", problem) end
 end
 

@@ -18,7 +18,7 @@ Marking.__index = Marking
 local M = {}
 
 --- What `regions = "marks"` says, or `{ "marks", entries = true }`: then each entry of a mark is a value,
---- instead of a run's sum.
+--- instead of a run's sum; or `{ "marks", by = "thread" }`: then each thread has values of its own.
 ---@class pmclua.MarkRegions: pmclua.CommandRegions
 local Regions = {}
 Regions.__index = Regions
@@ -30,14 +30,15 @@ function M.regions(value)
   if type(value) == "string" then value = { value } end
   if type(value) ~= "table" or value[1] ~= "marks" then return nil, 'regions is "marks"' end
   for key in pairs(value) do
-    if key ~= 1 and key ~= "entries" then
-      local said = 'regions has no \'%s\'; it is "marks" or { "marks", entries = true }'
+    if key ~= 1 and key ~= "entries" and key ~= "by" then
+      local said = 'regions has no \'%s\'; it is "marks" or { "marks", entries = true, by = "thread" }'
       return nil, said:format(tostring(key))
     end
   end
   local entries, why = parts.entries(value.entries)
   if why then return nil, why end
-  return setmetatable({ kind = "marks", entries = entries }, Regions)
+  if value.by ~= nil and value.by ~= "thread" then return nil, 'regions.by of marks is "thread"' end
+  return setmetatable({ kind = "marks", entries = entries, by = value.by }, Regions)
 end
 
 -- On this thread, as the program's threads will open it.
@@ -88,7 +89,7 @@ local function summed(readings, width)
   return sum
 end
 
--- A mark's sums over all its threads: one part of the repetition.
+-- A mark's sums over its threads: one part of the repetition.
 local function sum_part(mark, result)
   local part, width = record.region_part(mark.name, result), 0
   part.threads, part.iterations, part.wall_ns = 0, mark.ended, 0
@@ -106,10 +107,24 @@ end
 -- Each kept entry of a mark as a part; where all are lost, one that says so.
 local function entry_parts(mark, result)
   local list = lists.map(mark.entries, function(entry)
-    return parts.entry(mark.name, result, entry.wall_ns, entry.reading)
+    local part = parts.entry(mark.name, result, entry.wall_ns, entry.reading)
+    part.thread = entry.of and entry.of.thread
+    return part
   end)
   if #list == 0 and mark.incomplete then list[1] = parts.entry(mark.name, result, nil, {}) end
   return list
+end
+
+-- The sums of each of its threads.
+local function thread_parts(mark, result)
+  local function name(slot) return slot.ended > 0 and slot.thread or nil end
+  return lists.map(lists.groups(mark.slots, name), function(slots)
+    local ended = 0
+    for _, slot in ipairs(slots) do ended = ended + slot.ended end
+    local part = sum_part({ name = mark.name, slots = slots, ended = ended }, result)
+    part.thread = slots.key
+    return part
+  end)
 end
 
 local function parts_of(self, mark, result)
@@ -118,7 +133,23 @@ local function parts_of(self, mark, result)
     mark = { name = mark.name, slots = {}, entries = {}, ended = 0, incomplete = mark.incomplete }
   end
   if self.regions.entries then return entry_parts(mark, result) end
+  if self.regions.by and mark.ended > 0 and mark.name ~= marks.EMPTY then return thread_parts(mark, result) end
   return (mark.ended > 0 or mark.incomplete) and { sum_part(mark, result) } or {}
+end
+
+-- Names the threads of a run in the order in which they were made: "0", "1"; of several processes "0.0", "1.0".
+local function name_threads(found)
+  local function was_made_before(a, b) return a.pid < b.pid or a.pid == b.pid and a.tid < b.tid end
+  for _, mark in ipairs(found) do table.sort(mark.slots, was_made_before) end
+  local slots = lists.joined(lists.column(found, "slots"))
+  table.sort(slots, was_made_before)
+  local processes = lists.groups(slots, function(slot) return slot.pid end)
+  for process, its in ipairs(processes) do
+    for thread, same in ipairs(lists.groups(its, function(slot) return slot.tid end)) do
+      local name = (#processes > 1 and process - 1 .. "." or "") .. thread - 1
+      for _, slot in ipairs(same) do slot.thread = name end
+    end
+  end
 end
 
 function Marking:around(pass, fn)
@@ -137,6 +168,7 @@ function Marking:around(pass, fn)
   end)
   self.said:append(marks.remarks(found, facts, names))
   result.parts = {}
+  if self.regions.by then name_threads(found) end
   for _, mark in ipairs(found) do
     for _, part in ipairs(parts_of(self, mark, result)) do
       part.incomplete = mark.incomplete

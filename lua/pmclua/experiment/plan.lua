@@ -255,7 +255,7 @@ function M.header(declaration, plan)
     layouts = require("pmclua.experiment.layout").draws(declaration, M.most_repetitions(declaration)),
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit,
-    regions = regions and { kind = regions.kind, entries = regions.entries ~= nil or nil },
+    regions = regions and { kind = regions.kind, entries = regions.entries ~= nil or nil, by = regions.by },
     simulation = simulation_facts(declaration, plan),
     system_calls = declaration.system_calls and (plan.untraced or true) or nil,
     rank = (require("pmclua.host.rank").number()), notes = declaration.notes, shard = declaration.share,

@@ -97,6 +97,7 @@ function M.parts(step, result, pass, events)
   local list = {}
   for i, part in ipairs(result.parts or {}) do
     list[i] = M.new(step, part, pass, events)
+    list[i].thread = part.thread        -- of a region
     list[i][part.field], list[i].index = part.value, part.index or list[i].index
   end
   return list

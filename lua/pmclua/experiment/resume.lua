@@ -42,7 +42,8 @@ function M.identity(declaration, plan)
     delay = declaration.delay, inherit = declaration.inherit, layout = declaration.layout,
     build = declaration.build and declaration.build:identity(), pin = declaration.pin,
     read = declaration.read,
-    regions = regions and { regions.kind, regions.entries or false, regions.spec or false },
+    regions = regions and { regions.kind, regions.entries or false, regions.spec or false,
+      regions.by },
     reject_if = declaration.reject_if and declaration.reject_if.formula })
 end
 

@@ -72,7 +72,7 @@ end
 ---@class pmclua.Mark one mark of a run, over all threads
 ---@field name string
 ---@field slots pmclua.core.MarkSlot[] by thread
----@field entries { wall_ns: number, words: table }[] one by one, where they are kept
+---@field entries { wall_ns: number, words: table, of: pmclua.core.MarkSlot }[] one by one, where they are kept
 ---@field ended integer entries that are complete
 ---@field incomplete string? why its counts are not those of all its entries (M.judge)
 
@@ -108,7 +108,10 @@ function M.read(file, layout, most_ns)
   local found, damage = binding.read(file, layout, most_ns)
   if not found then return {}, { damage = damage } end
   local marks = by_name(found.slots)
-  for _, entry in ipairs(found.log) do table.insert(found.slots[entry.slot].mark.entries, entry) end
+  for _, entry in ipairs(found.log) do
+    entry.of = found.slots[entry.slot]
+    table.insert(entry.of.mark.entries, entry)
+  end
   local facts = found.facts
   local beyond = math.max(0, facts.log_used - layout.log_words)
   facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.reading_u64s)) or 0
