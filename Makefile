@@ -204,7 +204,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 	$(call put,$(BUILD)/pmclua-runner,$(LIBEXECDIR),755)
 	$(call put,$(BUILD)/pmclua-heap.so,$(LIBEXECDIR),644)
 	$(call put,$(BUILD)/libpmclua.so,$(LIBDIR),644)
-	$(call put,core/pmclua_kernel.h core/pmclua_mark.h,$(INCLUDEDIR),644)
+	$(call put,$(addprefix core/,pmclua_kernel.h pmclua_mark.h pmclua_mark.f90),$(INCLUDEDIR),644)
 	$(call put,$(BUILD)/documents/man/*.1,$(MANDIR),644)
 	$(call put_as,$(BUILD)/documents/completions/pmclua.bash,$(BASHDIR)/pmclua,644)
 	$(call put_as,$(BUILD)/documents/completions/pmclua.zsh,$(ZSHDIR)/_pmclua,644)
@@ -225,7 +225,7 @@ install: documents ## install into PREFIX (/usr/local), under DESTDIR
 
 uninstall: ## undo install
 	rm -rf $(addprefix $(DESTDIR),$(BINDIR)/pmclua $(LIBEXECDIR)/pmclua-runner $(LIBEXECDIR)/pmclua-heap.so $(LIBDIR)/libpmclua.so \
-	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
+	  $(addprefix $(INCLUDEDIR)/,pmclua_kernel.h pmclua_mark.h pmclua_mark.f90) $(MANDIR)/pmclua.1 $(MANDIR)/pmclua-*.1 \
 	  $(BASHDIR)/pmclua $(ZSHDIR)/_pmclua $(FISHDIR)/pmclua.fish $(PKGDIR)/pmclua.pc \
 	  $(DATADIR)/scripts $(DATADIR)/editor $(LUADIR)/pmclua $(addprefix $(DOCDIR)/,README.md $(PAGES) html))
 	@find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete 2>/dev/null || true

@@ -68,7 +68,7 @@ describe("an installation", function()
     for _, path in ipairs { "bin/pmclua", "libexec/pmclua/pmclua-runner", "lib/pmclua/libpmclua.so",
       "share/lua/5.1/pmclua/init.lua", "share/lua/5.1/pmclua/cdef.lua", "share/pmclua/scripts/matrix.lua",
       "share/pmclua/scripts/kernels/matrix.c", "share/pmclua/editor/pmclua.lua",
-      "include/pmclua_kernel.h", "include/pmclua_mark.h",
+      "include/pmclua_kernel.h", "include/pmclua_mark.h", "include/pmclua_mark.f90",
       "share/man/man1/pmclua.1", "share/man/man1/pmclua-matrix.1", "share/pkgconfig/pmclua.pc",
       "share/bash-completion/completions/pmclua", "share/zsh/site-functions/_pmclua",
       "share/fish/vendor_completions.d/pmclua.fish", "share/doc/pmclua/README.md",

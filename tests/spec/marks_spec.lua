@@ -71,6 +71,46 @@ int main(void)
 }
 ]]
 
+-- Touches 200 pages, then 100 and 200 in two threads.
+local FORTRAN = [[
+program main
+  use, intrinsic :: iso_c_binding
+  use omp_lib
+  use pmclua_mark
+  implicit none
+  interface
+    function mmap(at, bytes, rights, flags, fd, offset) bind(c)
+      import
+      integer(c_intptr_t), value :: at, offset
+      integer(c_size_t), value :: bytes
+      integer(c_int), value :: rights, flags, fd
+      type(c_ptr) :: mmap
+    end function
+  end interface
+  call pmclua_mark_begin(repeat("n", 80))
+  call pmclua_mark_end(repeat("n", 80))
+  call pmclua_mark_begin("once  ")
+  call touch(200)
+  call pmclua_mark_end("once")
+  !$omp parallel num_threads(2)
+  call pmclua_mark_begin("of threads")
+  call touch(100 * (omp_get_thread_num() + 1))
+  call pmclua_mark_end("of threads")
+  !$omp end parallel
+contains
+  subroutine touch(pages)
+    integer, intent(in) :: pages
+    integer(c_int8_t), pointer, volatile :: bytes(:)
+    integer :: i
+    type(c_ptr) :: memory
+    memory = mmap(0_c_intptr_t, 4096_c_size_t * pages, 3, 34, -1, 0_c_intptr_t)
+    call c_f_pointer(memory, bytes, [4096 * pages])
+    do i = 1, pages
+      bytes(4096 * i) = 1
+    end do
+  end subroutine
+end program]]
+
 -- The first thread touches 100 pages in two entries; the others, which are there at once, 10, 20 and 30.
 local NUMBERED = [[
 static pthread_barrier_t all;
@@ -236,7 +276,7 @@ describe("marks", function()
     assert.same({ recurse = 40 }, entries)
   end)
 
-  it("are shown thread by thread, in the order in which threads were made, where that is asked for", function()
+  it("are shown thread by thread, in the order in which they were made, where that is asked for", function()
     local path = build("numbered", NUMBERED)
     local run = support.pmclua { "stat", "--marks", "--per-thread", "-r", "2", "--json", "-e", "page-faults",
       "--", path }
@@ -260,6 +300,25 @@ describe("marks", function()
       if cell.region == "work" then values[cell.thread] = cell:values "page-faults" end
     end
     assert.same({ ["0"] = { 50, 50 }, ["1"] = { 10 }, ["2"] = { 20 }, ["3"] = { 30 } }, values)
+  end)
+
+  it("are those of Fortran programs, OpenMP's threads among them", function()
+    support.need(support.have "gfortran" and support.have "cc", "gfortran (tests/packages others)")
+    local folder, core = support.folder(), support.root .. "/core"
+    support.write(folder .. "/marks.c", "#include <pmclua_mark.h>\n")
+    support.write(folder .. "/program.f90", FORTRAN)
+    cc { "cc", "-O2", "-I" .. core, "-c", "-o", folder .. "/marks.o", folder .. "/marks.c" }
+    cc { "gfortran", "-O2", "-Wall", "-Werror", "-std=f2008", "-fopenmp", "-J" .. folder, "-o",
+      folder .. "/program", core .. "/pmclua_mark.f90", folder .. "/program.f90", folder .. "/marks.o" }
+    local faults, entries, _, records = counted(folder .. "/program")
+    assert.same({ once = 200, ["of threads"] = 300, [("n"):rep(63)] = 0 }, faults)
+    assert.same({ once = 1, ["of threads"] = 2, [("n"):rep(63)] = 1 }, entries)
+    for _, record in ipairs(records) do
+      if record.region == "of threads" then
+        assert.equal(2, #record.threads)
+        assert.equal(100, math.min(record.threads[1].counts[1], record.threads[2].counts[1]))
+      end
+    end
   end)
 
   it("belong to their thread, however many come and go, and are summed", function()

@@ -133,7 +133,8 @@ local function parts_of(self, mark, result)
     mark = { name = mark.name, slots = {}, entries = {}, ended = 0, incomplete = mark.incomplete }
   end
   if self.regions.entries then return entry_parts(mark, result) end
-  if self.regions.by and mark.ended > 0 and mark.name ~= marks.EMPTY then return thread_parts(mark, result) end
+  local is_divided = self.regions.by and mark.ended > 0 and mark.name ~= marks.EMPTY
+  if is_divided then return thread_parts(mark, result) end
   return (mark.ended > 0 or mark.incomplete) and { sum_part(mark, result) } or {}
 end
 
