@@ -80,7 +80,10 @@ end
 -- The ids that a run has left in its two files.
 local function entered(lua_file, c_file, ids)
   local list = {}
-  for id in support.read(lua_file):gmatch "%d+" do list[ids[tonumber(id)]] = true end
+  for id in support.read(lua_file):gmatch "%d+" do
+    local name = ids[tonumber(id)]
+    if name then list[name] = true end            -- none: a process that was killed in the middle of a line
+  end
   local bytes = support.read(c_file)
   for id = 1, #ids do
     if bytes:byte(id + 1) == 1 then list[ids[id]] = true end
