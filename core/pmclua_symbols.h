@@ -256,6 +256,20 @@ int pmclua_data_site(const struct pmclua_data *data, uint32_t number, struct pmc
 /* Finds what each sample accessed, in their order: as many as the block has records. -ENOMEM; -ELIBACC: no Capstone. */
 int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses);
 
+/* A sample of a machine's code that is here as bytes: EM_X86_64 or EM_AARCH64; registers as the machine numbers them (rax rcx rdx
+ * rbx rsp …; x0 to x30, sp), `known` of them as bits; the stack from its pointer on. */
+struct pmclua_recorded {
+    const uint8_t *code;
+    uint64_t start, bytes, instruction;        /* addresses */
+    const uint64_t *general;                   /* 32 */
+    uint64_t known, flags;
+    const uint64_t *stack;
+    uint64_t stack_pointer, stack_bytes;
+    int32_t machine;
+};
+/* What its instruction accessed. -ENOMEM, -ELIBACC. */
+int pmclua_data_trace(const struct pmclua_recorded *recorded, struct pmclua_access *access);
+
 /* A variable of a file that may be accessed. */
 struct pmclua_variable { uint64_t address, bytes, offset; const char *name; int32_t is_of_threads; };
 /* The variable that has the byte at an offset in the file: in `variable` its name, which lives until the symbols are closed,

@@ -160,11 +160,21 @@ static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struc
 #if defined __x86_64__
 /* Our number of each register, in perf's order: ax bx cx dx si di bp sp ip flags r8 … */
 static const int8_t NUMBERS[REGISTERS] = { 0, 3, 1, 2, 6, 7, 5, 4, NONE, NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
-enum { KNOWN = 0xffff };
-
 /* By DWARF's number. */
 static const uint8_t BY_DWARF[] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15 };
+enum { FLAGS = PERF_REG_X86_FLAGS };
+static const uint64_t KNOWN = 0xffff;
+#elif defined __aarch64__
+/* Of all three the same: x0 to x30, sp. The flags are not told. */
+static const int8_t NUMBERS[REGISTERS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+                                           24, 25, 26, 27, 28, 29, 30, 31, NONE };
+static const uint8_t BY_DWARF[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+                                    26, 27, 28, 29, 30, 31 };
+enum { FLAGS = 0 };
+static const uint64_t KNOWN = 0xffffffff;
+#endif
 
+#if defined __x86_64__ || defined __aarch64__
 /* Whether an address is in the frame of the function that was sampled, not in one of its callers'. */
 static int is_in_frame(struct pmclua_symbols *symbols, const struct moment *moment, uint64_t at, uint64_t address)
 {
@@ -189,7 +199,7 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
         if (NUMBERS[i] != NONE)
             general[NUMBERS[i]] = registers[i];
     struct moment moment = { .function = function, .index = (uint32_t)index, .general = general, .known = KNOWN,
-        .flags = registers[PERF_REG_X86_FLAGS], .bias = registers[INSTRUCTION_POINTER] - address,
+        .flags = registers[FLAGS], .bias = registers[INSTRUCTION_POINTER] - address,
         .stack = (const uint8_t *)(registers + REGISTERS), .stack_pointer = registers[STACK_POINTER],
         .stack_bytes = sample->stack_bytes };
     struct finding found;
@@ -334,4 +344,24 @@ int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
 {
     int result = find_accesses(data, accesses);
     return result == 0 && data->blocks ? find_blocks(data, accesses) : result;
+}
+
+/* ---- one sample by itself ---- */
+
+int pmclua_data_trace(const struct pmclua_recorded *recorded, struct pmclua_access *access)
+{
+    struct function function = { .start = recorded->start, .end = recorded->start + recorded->bytes,
+                                 .machine = recorded->machine };
+    int result = function_decode(&function, recorded->code);
+    int32_t index = result == 0 && function.steps ? function_step(&function, recorded->instruction) : -1;
+    struct moment moment = { .function = &function, .index = (uint32_t)index, .general = recorded->general,
+        .known = recorded->known, .flags = recorded->flags, .stack = (const uint8_t *)recorded->stack,
+        .stack_pointer = recorded->stack_pointer, .stack_bytes = recorded->stack_bytes };
+    struct finding found = { .kind = PMCLUA_DATA_NO_CODE };
+    if (index >= 0)
+        trace(&moment, &found);
+    *access = (struct pmclua_access){ .kind = found.kind, .certainty = found.certainty, .address = found.address,
+        .size = found.bytes, .is_write = found.is_write, .is_of_thread = found.is_of_thread };
+    function_release(&function);
+    return result;
 }

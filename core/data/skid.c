@@ -20,6 +20,11 @@ enum { NODES = 1 << 18, NODE_WORDS = 8, ROUND = 20000, RING_BYTES = 256 * 1024 }
     __asm__ volatile("lea 1f(%%rip), %0\n lea 2f(%%rip), %1\n lea 3f(%%rip), %2\n" \
                      "1: mov (%3), %3\n 2: dec %4\n jnz 1b\n 3:\n" \
                      : "=&r"(load), "=&r"(behind), "=&r"(end), "+r"(at), "+r"(steps) :: "memory", "cc")
+#elif defined __aarch64__
+#define CHASE(at, steps, load, behind, end) \
+    __asm__ volatile("adr %0, 1f\n adr %1, 2f\n adr %2, 3f\n" \
+                     "1: ldr %3, [%3]\n 2: subs %4, %4, #1\n b.ne 1b\n 3:\n" \
+                     : "=&r"(load), "=&r"(behind), "=&r"(end), "+r"(at), "+r"(steps) :: "memory", "cc")
 #endif
 
 #ifdef CHASE

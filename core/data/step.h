@@ -7,8 +7,10 @@
 
 #include "elf/capstone.h"
 
-/* Registers by number: general ones from 0, masks from 16, the flags 24, vectors from 32 on. */
-enum { GENERAL = 32, VECTORS = 32, X86_STACK = 4, X86_MASKS = 16, X86_FLAGS = 24 };
+/* Registers by number: general ones from 0, vectors from 32 on; of x86 masks from 16, the flags 24; of arm64 the stack pointer
+ * is 31, and the flags have none. */
+enum { GENERAL = 32, VECTORS = 32, X86_STACK = 4, X86_MASKS = 16, X86_FLAGS = 24,
+       ARM64_STACK = 31 };
 enum { NONE = -1 };
 
 #define BIT(number) (1ull << (number))
@@ -19,8 +21,11 @@ struct place {
     int8_t base, index;            /* NONE */
     uint8_t scale, bytes;          /* bytes 0: it does not access memory */
     uint8_t is_read, is_written, is_of_thread;
+    uint8_t index_form;            /* of arm64: how much of the index counts */
     int64_t displacement;
 };
+
+enum { INDEX_WHOLE, INDEX_UNSIGNED, INDEX_SIGNED };      /* all; its 32 bits, extended by zeros, by their sign */
 
 enum step_kind {
     STEP_OTHER, STEP_JUMP, STEP_BRANCH, STEP_CALL, STEP_RETURN, STEP_NOTHING, STEP_COMPUTING,
@@ -48,5 +53,8 @@ struct step {
 
 /* Fills in what the instruction does that was disassembled last. */
 void x86_step(const struct disassembler *disassembler, struct step *step);
+void arm64_step(const struct disassembler *disassembler, struct step *step);
+/* The same of atomic instructions that Capstone 4 does not know, by the word itself: 1; 0: it is none of them. */
+int  arm64_atomic(uint32_t word, struct step *step);
 /* Whether a branch on `condition` is taken with these flags. */
 int  x86_is_taken(int condition, uint64_t flags);

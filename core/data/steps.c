@@ -14,10 +14,15 @@
 
 enum { LONGEST = 1 << 20 };        /* bytes of a function: more is not decoded */
 
-static void function_free(struct function *function)
+void function_release(struct function *function)
 {
     free(function->step);
     free(function->jump);
+}
+
+static void function_free(struct function *function)
+{
+    function_release(function);
     free(function);
 }
 
@@ -32,14 +37,22 @@ void functions_free(struct functions *functions)
 
 /* ---- decoding ---- */
 
-static void decode_one(const struct disassembler *with, int is_known, struct step *step)
+static void decode_one(const struct disassembler *with, int machine, const uint8_t *bytes, size_t left, struct step *step)
 {
-    *step = (struct step){ .address = step->address, .to = NONE, .a = NONE, .b = NONE, .condition = NONE,
-                           .kind = STEP_UNKNOWN, .size = 1 };
-    if (!is_known)
+    uint64_t address = step->address;
+    *step = (struct step){ .address = address, .to = NONE, .a = NONE, .b = NONE, .condition = NONE,
+                           .kind = STEP_UNKNOWN, .size = (uint8_t)(with->step ? with->step : 1) };
+    uint32_t word = 0;
+    memcpy(&word, bytes, left < sizeof word ? left : sizeof word);
+    if (machine == EM_AARCH64 && arm64_atomic(word, step))
+        return;
+    if (!capstone()->disasm_iter(with->handle, &bytes, &left, &address, with->instruction))
         return;
     step->size = (uint8_t)with->instruction->size;
-    x86_step(with, step);
+    if (machine == EM_AARCH64)
+        arm64_step(with, step);
+    else
+        x86_step(with, step);
 }
 
 static int decode(struct function *function, const struct disassembler *with, const uint8_t *bytes)
@@ -48,11 +61,7 @@ static int decode(struct function *function, const struct disassembler *with, co
     uint64_t address = function->start;
     while (left > 0) {
         struct step step = { .address = address };
-        const uint8_t *place = bytes;
-        size_t rest = left;
-        uint64_t at = address;
-        int is_known = capstone()->disasm_iter(with->handle, &place, &rest, &at, with->instruction);
-        decode_one(with, is_known, &step);
+        decode_one(with, function->machine, bytes, left, &step);
         if (step.size > left)
             break;
         if (list_grow(&function->step, function->steps, &room, sizeof step) < 0)
@@ -87,10 +96,12 @@ static int find_jumps(struct function *function)
     return 0;
 }
 
-static int decode_bytes(struct function *function, const struct pmclua_symbols *symbols, const uint8_t *bytes)
+int function_decode(struct function *function, const uint8_t *bytes)
 {
-    struct disassembler with;
-    int result = symbols->machine == EM_X86_64 ? disassembler_open(&with, EM_X86_64) : -ENOTSUP;
+    struct disassembler with = { 0 };
+    int is_known = function->machine == EM_X86_64 || function->machine == EM_AARCH64;
+    int result = is_known ? disassembler_open(&with, function->machine) : -ENOTSUP;
+    function->stack = function->machine == EM_AARCH64 ? ARM64_STACK : X86_STACK;
     if (result == -ENOTSUP)                /* a program of 32 bits: nothing is known of it */
         return 0;
     if (result == 0)
@@ -114,7 +125,8 @@ static const struct function *add(struct functions *functions, const struct pmcl
     if (is_read) {
         function->start = code->start;
         function->end = code->start + code->bytes;
-        *result = decode_bytes(function, functions->symbols, bytes);
+        function->machine = functions->symbols->machine;
+        *result = function_decode(function, bytes);
     }
     free(bytes);
     if (!is_read || *result < 0) {

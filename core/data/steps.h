@@ -14,6 +14,8 @@ struct jump { uint64_t target; uint32_t from; };
 /* A function, or a part of it: its steps by address. */
 struct function {
     uint64_t start, end;           /* addresses, as the file has them */
+    int machine;                   /* EM_X86_64 or EM_AARCH64 */
+    uint8_t stack;                 /* the register that is the stack pointer */
     struct step *step;
     uint32_t steps;
     struct jump *jump;             /* by target */
@@ -27,6 +29,11 @@ struct functions {
     size_t count, room;
 };
 
+/* Fills in the steps of a function, whose `start`, `end` and `machine` are set, from its bytes. Machines other than these have
+ * none. -ENOMEM, -ELIBACC. */
+int  function_decode(struct function *function, const uint8_t *bytes);
+/* Frees what a function holds, but not itself. */
+void function_release(struct function *function);
 void functions_free(struct functions *functions);
 /* The function at an offset in the file, and its address there; NULL: it cannot be read. *result: -ENOMEM, -ELIBACC
  * (no Capstone), or 0. */

@@ -150,6 +150,8 @@ static int value_before(const struct moment *moment, const struct path *path, ui
 static uint64_t address_of(const struct moment *moment, const struct place *place, uint64_t base, uint64_t index)
 {
     uint64_t bias = place->base == NONE && place->index == NONE && !place->is_of_thread ? moment->bias : 0;
+    if (place->index_form)
+        index = place->index_form == INDEX_SIGNED ? (uint64_t)(int64_t)(int32_t)index : (uint32_t)index;
     return base + index * place->scale + (uint64_t)place->displacement + bias;
 }
 
@@ -272,7 +274,7 @@ static void find_address(const struct moment *moment, const struct path *path, u
 /* The load that an instruction without one computes with; -1: there is none near it. */
 static int32_t find_load(const struct moment *moment, const struct path *path)
 {
-    uint64_t unused = BIT(X86_STACK);
+    uint64_t unused = BIT(moment->function->stack);
     uint64_t wanted = step_at(moment, path, path->blocked)->reads & ~unused;
     for (uint32_t i = path->blocked + 1; wanted && i < path->count && i <= path->blocked + FED_MOST; i++) {
         const struct step *step = step_at(moment, path, i);

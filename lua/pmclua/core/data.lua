@@ -17,6 +17,10 @@ local KINDS = { [C.PMCLUA_DATA_AT] = "access", [C.PMCLUA_DATA_FED] = "computing 
   [C.PMCLUA_DATA_AMBIGUOUS] = "ambiguous", [C.PMCLUA_DATA_LOST] = "address_lost",
   [C.PMCLUA_DATA_NO_CODE] = "no_code" }
 
+local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "exact",
+  [C.PMCLUA_DATA_REDONE] = "redone", [C.PMCLUA_DATA_NEXT] = "next", [C.PMCLUA_DATA_CHAIN] = "chain",
+  [C.PMCLUA_DATA_BASE] = "base" }
+
 ---@class pmclua.core.Access what one sample accessed
 ---@field kind "access"|"computing with"|"computing"|"no_operand"|"ambiguous"|"address_lost"|"no_code" computing with: what
 ---  was loaded from there; those after it have no address
@@ -110,6 +114,36 @@ function M.each(found, symbols_of, log)
     i = i + 1
     return i < found.records and access_of(accesses[i]) or nil
   end, nil, heap
+end
+
+local MACHINES = { x64 = 62, arm64 = 183 }     -- EM_*
+
+---@class pmclua.core.Recorded a sample of code that is here as bytes
+---@field machine "x64"|"arm64"
+---@field code string
+---@field start integer address of its first byte
+---@field instruction integer address of the sample's
+---@field registers (number|ffi.cdata*)[] as the machine numbers them, from 0: rax rcx rdx rbx rsp …; x0 to x30, sp
+---@field flags? integer
+
+--- What the instruction of a recorded sample accessed; with `certainty`, "exact", "redone", "next", "chain" or "base".
+---@param recorded pmclua.core.Recorded
+---@return pmclua.core.Access? nil and the name of an errno: ELIBACC without Capstone
+---@return string? code
+function M.trace(recorded)
+  local general, raw = ffi.new "uint64_t[32]", ffi.new "struct pmclua_recorded"
+  local access, known = ffi.new "struct pmclua_access", 0
+  for number, value in pairs(recorded.registers) do
+    general[number], known = value, known + 2 ^ number
+  end
+  raw.code, raw.start, raw.bytes = recorded.code, recorded.start, #recorded.code
+  raw.instruction, raw.general, raw.known = recorded.instruction, general, known
+  raw.flags, raw.machine = recorded.flags or 0, MACHINES[recorded.machine]
+  local result = C.pmclua_data_trace(raw, access)
+  if result < 0 then return nil, core.errno_name(-result) end
+  local found = access_of(access)
+  found.certainty = CERTAINTIES[access.certainty]
+  return found
 end
 
 ---@class pmclua.core.Variable
