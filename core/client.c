@@ -282,6 +282,16 @@ static int is_sound(const struct message_header *header)
     return header->bytes == sizeof *facts + 8 * words + facts->output_bytes + facts->error_bytes;
 }
 
+const struct pmclua_result *pmclua_result_within(const void *bytes, uint64_t count)
+{
+    const struct message_header *header = bytes;
+    const struct pmclua_result *result = (const struct pmclua_result *)(header + 1);
+    int is_whole = count >= sizeof *header + sizeof *result && header->kind == MSG_RESULT
+        && header->bytes <= count - sizeof *header && is_sound(header);
+    /* Tasks send no such blocks, whose insides nobody has checked. */
+    return is_whole && !result->region_u64s && !result->profile_u64s && !result->call_u64s ? result : NULL;
+}
+
 /* Never waits within an answer: a kernel may have written anything to the connection, and hang since. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **out)
 {
@@ -353,7 +363,7 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill_it, int32_t *exit_code, int32_t *signal)
 {
     int status = NOT_KNOWN, is_awake = pmclua_runner_wake(runner) == 0;
-    uint64_t limit_ns = !is_awake ? 0 : kill_it ? 100000000 : 2000000000;
+    uint64_t limit_ns = !is_awake ? 0 : kill_it > 1 ? 8000000000 : kill_it ? 100000000 : 2000000000;
     shutdown(runner->fd, SHUT_RDWR);   /* the runner reads the end of its work */
     /* A killed one gets SIGTERM first, so that it can kill what it runs. */
     if (kill_it)

@@ -21,6 +21,8 @@
 /* FFI-BEGIN */
 
 const char *pmclua_version(void);
+/* What both ends of a conversation have to have in common: the version, and how their messages are made. */
+const char *pmclua_build(void);
 /* sizeof "attr", "failure", "message" or "result" as C sees it, for the binding to compare; 0: unknown. */
 size_t pmclua_size_of(const char *name);
 

@@ -17,7 +17,9 @@ enum pmclua_message_kind {
     PMCLUA_MSG_RUN      = 3,   /* run a workload, counted by an event set: one or more results follow */
     PMCLUA_MSG_FORGET   = 4,   /* drop workload `id`: its kernel is torn down */
     PMCLUA_MSG_PREPARE  = 6,   /* commands will be run: have ready what each needs */
-    PMCLUA_MSG_STOP     = 5    /* no more repetitions of the run: one empty result, of sequence `id`, follows */
+    PMCLUA_MSG_STOP     = 5,   /* no more repetitions of the run: one empty result, of sequence `id`, follows */
+    PMCLUA_MSG_TASK     = 7    /* of the plan of launch `id`: what its tasks tell and are given. Of a task's file: its
+                                * facts, and behind its results, without fields: the file is whole */
 };
 
 enum pmclua_field {
@@ -90,6 +92,15 @@ enum pmclua_field {
     PMCLUA_F_ENTER_POINT,      /* u64 id of the tracepoint raw_syscalls:sys_enter: a command's system calls are traced, … */
     PMCLUA_F_WAKE_POINT,       /* u64 id of sched:sched_waking; absent: whom waits are for is not known */
     PMCLUA_F_LEAVE_POINT,      /* … and u64 id of raw_syscalls:sys_exit */
+    /* TASK: of a plan … */
+    PMCLUA_F_BUILD,            /* text: pmclua_build() of both */
+    PMCLUA_F_TELL_VARIABLE,    /* text: a variable of the environment that is a fact */
+    PMCLUA_F_TELL_FILE,        /* text: the path of a file whose beginning is a fact */
+    PMCLUA_F_CHANGE,           /* text "NAME=VALUE", or "NAME" to remove it: of the task's environment */
+    PMCLUA_F_TABLE,            /* bytes: the beginning of its table of marks */
+    PMCLUA_F_TABLE_BYTES,      /* u64: how long that is */
+    /* … and of a task's file */
+    PMCLUA_F_FACT,             /* text "NAME=VALUE", or "PATH=TEXT" */
     PMCLUA_F_LAST              /* one past the last */
 };
 
@@ -264,6 +275,8 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
 /* Waits for a result: 1 and *result (valid until the next call), 0 when timeout_ns (-1: none) has
  * passed, -EINTR when pmclua_interrupts() grew, -EPIPE when the runner has ended, -EPROTO. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
+/* Of what a task left: the result that begins at `bytes`, in as many; NULL: there is none that is whole. */
+const struct pmclua_result *pmclua_result_within(const void *bytes, uint64_t count);
 const uint64_t *pmclua_result_readings(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);
 const uint64_t *pmclua_result_profile(const struct pmclua_result *result);
@@ -271,7 +284,7 @@ const uint64_t *pmclua_result_calls(const struct pmclua_result *result);
 const char *pmclua_result_text(const struct pmclua_result *result);
 /* Sleeps, so that nothing of ours runs beside what is measured. -EINTR when pmclua_interrupts() grew. */
 int pmclua_pause(uint64_t ns);
-/* Asks it to end (`kill` nonzero: kills it and what it runs), waits, frees. How it ended goes to
+/* Asks it to end (`kill` nonzero: kills it and what it runs; 2: that has its grace), waits, frees. How it ended goes to
  * exit_code and signal (-1 and 0: not by exit). */
 int pmclua_runner_end(struct pmclua_runner *runner, int32_t kill, int32_t *exit_code, int32_t *signal);
 

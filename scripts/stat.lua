@@ -43,6 +43,8 @@ local opt = read_options(pmc.targets.options {
     help = "print a line every MS milliseconds (or 2s), as monitor does" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },
   { "no-inherit", false, short = "i", help = "do not count threads and children that it starts" },
+  { "launch", value = "WORDS", help = "start it so, as 'srun -n 4': each rank is counted" },
+  { "ranks", many = true, value = "LIST", help = "with --launch: values of {ranks} in it, e.g. 1,2,4" },
   { "marks", false, help = "count between the program's marks; with --per-thread, by thread" },
   { "entries", false, help = "with --marks: one value per entry, not the sum of a run" },
   { "simulate", false, help = "let Valgrind count, simulated, what cannot be opened here" },
@@ -103,6 +105,15 @@ if not limits and (#opt.gate > 0 or opt.strict or opt.gate_output) then
 end
 if opt.entries and not opt.marks then fail("--entries goes with --marks") end
 
+-- pcall's results, or the script ends.
+local function checked(is_good, ...)
+  if not is_good then fail((...)) end
+  return ...
+end
+
+local launch = checked(pcall(pmc.targets.launch, opt))
+if launch and (opt.interval or opt.simulate) then fail("--launch goes with neither -I nor --simulate") end
+
 local function milliseconds(option, letter)
   local good, value = pcall(pmc.targets.seconds, option, letter)
   if not good then fail(value) end
@@ -112,12 +123,6 @@ end
 local timeout = opt.timeout and milliseconds(opt.timeout, "--timeout")
 
 -- ---- writing ----
-
--- pcall's results, or the script ends.
-local function checked(is_good, ...)
-  if not is_good then fail((...)) end
-  return ...
-end
 
 -- Before anything runs.
 for i, path in ipairs(opt.gate) do opt.gate[i] = checked(pcall(pmc.load, path)) end
@@ -230,7 +235,8 @@ local function measure()
     return pmc.experiment(spec):run(run)
   end
   for key, value in pairs(run) do spec[key] = value end
-  return pmc.measure(named(pmc.targets.command(opt.command)), spec)
+  spec.factors = launch and launch.factors
+  return pmc.measure(named(pmc.targets.command(opt.command, launch and launch.words)), spec)
 end
 
 local measured, result = pcall(measure)

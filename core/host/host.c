@@ -27,6 +27,14 @@
 
 const char *pmclua_version(void) { return PMCLUA_VERSION; }
 
+const char *pmclua_build(void)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s %zu %zu %d", PMCLUA_VERSION, sizeof(struct pmclua_result),
+             sizeof(struct pmclua_attr), PMCLUA_F_LAST);
+    return text;
+}
+
 size_t pmclua_size_of(const char *name)
 {
     return strcmp(name, "attr") == 0 ? sizeof(struct pmclua_attr)

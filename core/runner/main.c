@@ -19,6 +19,7 @@
 #include "runner/launching/command.h"
 #include "runner/launching/fixed.h"
 #include "runner/launching/launch.h"
+#include "runner/launching/task.h"
 #include "runner/probing/attachment.h"
 #include "runner/probing/probed.h"
 #include "runner/session/channel.h"
@@ -221,6 +222,15 @@ static int serve(void)
     return result == -EPIPE ? 0 : result == -ENOMEM ? PMCLUA_OUT_OF_MEMORY : PMCLUA_CUT_OFF;
 }
 
+static int run_task(const char *folder, char *const *argv)
+{
+    const char *why;
+    int status = task_run(folder, argv, &why);
+    if (why)
+        fprintf(stderr, "pmclua-runner: %s: %s\n", folder, why);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "empty-calls") == 0)
@@ -229,6 +239,8 @@ int main(int argc, char **argv)
         return probed_calls(argc - 2, argv + 2);
     if (argc > 3 && strcmp(argv[1], "fixed") == 0)
         return run_fixed(argv[2], argv + 3, environ);
+    if (argc > 3 && strcmp(argv[1], "task") == 0)
+        return run_task(argv[2], argv + 3);
     if (channel_open(argc >= 2 ? atoi(argv[1]) : -1) < 0) {
         fputs("pmclua-runner is started by pmclua, not by hand\n", stderr);
         return 2;

@@ -49,8 +49,7 @@ void answer_usage(struct answer *answer, const struct rusage *before, const stru
     result->involuntary_switches = (uint64_t)(after->ru_nivcsw - before->ru_nivcsw);
 }
 
-/* In one write, so that a runner that dies later has answered wholly. */
-int answer_send(int fd, struct answer *answer)
+int answer_pack(const struct answer *answer, const void **packed, size_t *count)
 {
     const struct pmclua_result *result = &answer->result;
     struct message_header header = { 0, MSG_RESULT, result->sequence };
@@ -81,7 +80,18 @@ int answer_send(int fd, struct answer *answer)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
             place = mempcpy(place, parts[i].bytes, parts[i].count);
-    return message_send(fd, buffer, bytes);
+    *packed = buffer;
+    *count = bytes;
+    return 0;
+}
+
+/* In one write, so that a runner that dies later has answered wholly. */
+int answer_send(int fd, struct answer *answer)
+{
+    const void *bytes;
+    size_t count;
+    int result = answer_pack(answer, &bytes, &count);
+    return result < 0 ? result : message_send(fd, bytes, count);
 }
 
 void answer_free(struct answer *answer)

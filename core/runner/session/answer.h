@@ -25,5 +25,7 @@ void answer_refuse(struct answer *answer, int errnum, enum pmclua_stage stage, c
 void answer_not_counted(struct answer *answer, int errnum);
 /* Resources used between two readings; peak memory has no difference. */
 void answer_usage(struct answer *answer, const struct rusage *before, const struct rusage *after);
+/* Its message, valid until the next is packed; -EMSGSIZE, -ENOMEM. */
+int answer_pack(const struct answer *answer, const void **packed, size_t *count);
 int answer_send(int fd, struct answer *answer);
 void answer_free(struct answer *answer);

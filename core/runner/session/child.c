@@ -47,10 +47,14 @@ static void die_of(int number)
 
 static void on_terminate(int signal)
 {
-    int errnum = errno;
-    signal_watched(SIGKILL);
-    if (!deferring)
+    int errnum = errno, has_grace = watched && !terminated && timerisset(&grace.it_value);
+    signal_watched(has_grace ? SIGTERM : SIGKILL);
+    if (has_grace) {                 /* a launcher ends what it has started elsewhere */
+        limit_hit = 1;
+        setitimer(ITIMER_REAL, &grace, NULL);
+    } else if (!deferring) {
         die_of(signal);
+    }
     terminated = signal;
     channel_hear_no_more();
     errno = errnum;
@@ -106,6 +110,25 @@ void signals_catch(void)
         sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &terminate, NULL);
     sigaction(SIGALRM, &limit, NULL);
+}
+
+static void on_passed(int signal)
+{
+    int errnum = errno;
+    signal_watched(signal);
+    errno = errnum;
+}
+
+void signals_leave(void)
+{
+    static const int left[] = { SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM };
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        struct sigaction old, caught = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+        if (left[i] == SIGTERM)
+            caught.sa_handler = on_passed;
+        if (sigaction(left[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(left[i], &caught, NULL);
+    }
 }
 
 /* ---- what a killed command leaves ---- */

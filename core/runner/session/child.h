@@ -19,6 +19,9 @@ void child_end_descendants(void);
 
 /* Handlers of SIGINT, SIGTERM and SIGALRM. */
 void signals_catch(void);
+/* The same for a task, which leaves signals to its program: the launcher sends them to both. SIGTERM may come to this
+ * process alone, and is passed on. */
+void signals_leave(void);
 /* While it is `on`, as often as it was set so, SIGTERM kills the watched child and nothing more: there is
  * something to take away first. Afterwards the runner ends if one came. */
 void termination_defer(int on);

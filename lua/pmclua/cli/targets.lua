@@ -100,13 +100,36 @@ end
 --- A command that runs as if it were started without pmclua: nothing is split, and its streams are pmclua's own.
 --- nil if argv is empty.
 ---@param argv string[]
+---@param launch? string what starts it several times
 ---@return pmclua.Command?
-function M.command(argv)
+function M.command(argv, launch)
   if #argv == 0 then return nil end
-  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, unpack(argv) }
+  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, launch = launch, unpack(argv) }
   -- One string alone would be split: a program's path may have blanks.
   if #argv == 1 and argv[1] ~= "" then spec[1] = require("pmclua.workload.shellwords").join(argv) end
   return require("pmclua.workload").command(spec)
+end
+
+--- What --launch and --ranks say: the launcher's words, and the factor that {ranks} in them is. Without --ranks it is
+--- the number of tasks of the Slurm job that this process is in.
+---@param options { launch?: string, ranks?: string[] }
+---@return { words: string, factors?: table[] }? nil: nothing is launched
+function M.launch(options)
+  local ranks = #(options.ranks or {}) > 0 and options.ranks or nil
+  if not options.launch then
+    return ranks and refuse("--ranks goes with --launch") or nil
+  end
+  local is_asked = options.launch:find("{ranks}", 1, true)
+  if ranks and not is_asked then refuse("--ranks: write {ranks} into --launch, as in 'srun -n {ranks}'") end
+  if not is_asked then return { words = options.launch } end
+  ranks = ranks or { os.getenv "SLURM_NTASKS" }
+  if not ranks[1] then refuse("--launch: how many are {ranks}? --ranks 4, or --ranks 1,2,4") end
+  local words = table.concat(ranks, ","):gmatch "[^,]+"
+  local levels = require("pmclua.base.lists").map(require("pmclua.base.lists").collect(words), function(word)
+    return word:find "^%d+$" and tonumber(word) > 0 and tonumber(word)
+      or refuse("--ranks takes numbers of ranks, not '%s'", word)
+  end)
+  return { words = options.launch, factors = { { "ranks", levels } } }
 end
 
 --- Seconds of an interval or delay as perf has them: a bare number is milliseconds; "1s" says its unit.

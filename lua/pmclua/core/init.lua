@@ -428,7 +428,7 @@ core.private_fill_attr, core.private_attr_table = fill_attr, attr_table
 core.private_failure_table = failure_table
 
 local ROOMS = {
-  runner = { "OUTPUT", "message", "runner", "take" },
+  runner = { "BUILD", "OUTPUT", "event_set", "message", "runner", "take", "task" },
   host = { "breakpoints_fire", "call_script", "can_load", "catch_interrupts", "check_cpus", "clock_hz",
     "columns", "folder", "hash", "hold_interrupts",
     "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",

@@ -67,19 +67,27 @@ local function header_of(layout)
     layout.slot_bytes, layout.log_at, layout.log_words }
 end
 
---- Writes an empty table into a new file.
----@param file pmclua.core.File
+--- The beginning of an empty table; the rest of `layout.bytes` is 0.
 ---@param layout pmclua.core.MarkLayout
 ---@param groups { attrs: table[] }[]
----@return boolean? ok nil, errno name and number where it could not be written
-function M.write(file, layout, groups)
+---@return string
+function M.beginning(layout, groups)
   local header = header_of(layout)
   for i = #header + 1, HEADER_WORDS do header[i] = 0 end
   local parts = { words_text(header) }
   for g, group in ipairs(groups) do
     for i, attr in ipairs(group.attrs) do parts[#parts + 1] = words_text { g } .. member_bytes(attr, i) end
   end
-  local ok, code, errnum = file:write(table.concat(parts))
+  return table.concat(parts)
+end
+
+--- Writes an empty table into a new file.
+---@param file pmclua.core.File
+---@param layout pmclua.core.MarkLayout
+---@param groups { attrs: table[] }[]
+---@return boolean? ok nil, errno name and number where it could not be written
+function M.write(file, layout, groups)
+  local ok, code, errnum = file:write(M.beginning(layout, groups))
   if not ok then return nil, code, errnum end
   -- The rest is 0 and takes no memory until it is written to.
   return file:resize(layout.bytes)

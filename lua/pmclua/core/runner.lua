@@ -39,6 +39,9 @@ function M.take(accounts)
   return flags
 end
 
+--- What a runner on another node must be, to be this one's (pmclua_build).
+M.BUILD = ffi.string(C.pmclua_build())
+
 --- The exit statuses of a runner that lost its connection, has no memory for a message, no descriptor for itself.
 M.CUT_OFF, M.OUT_OF_MEMORY, M.NO_DESCRIPTOR = C.PMCLUA_CUT_OFF, C.PMCLUA_OUT_OF_MEMORY, C.PMCLUA_NO_DESCRIPTOR
 
@@ -89,13 +92,30 @@ function Message:attr(fields)
   return fields.filter and self:text("filter", fields.filter) or self
 end
 
+--- The definition of an event set.
+---@param id integer
+---@param groups { pinned?: boolean, read?: string, attrs: table[] }[]
+---@return pmclua.core.Message
+function M.event_set(id, groups)
+  local message = M.message("events", id)
+  for _, group in ipairs(groups) do
+    message:group(group)
+    for _, attr in ipairs(group.attrs) do message:attr(attr) end
+  end
+  return message
+end
+
+--- Its bytes, as the plan of a launch has them.
+---@return string
+function Message:packed() return ffi.string(self.bytes.bytes, self.bytes.used) end
+
 ---@class pmclua.core.Runner
 local Runner = {}
 Runner.__index = Runner
 
 local function end_runner(handle, kill)
   local exit, signal = ffi.new "int32_t[1]", ffi.new "int32_t[1]"
-  C.pmclua_runner_end(handle, kill and 1 or 0, exit, signal)
+  C.pmclua_runner_end(handle, kill == "gently" and 2 or kill and 1 or 0, exit, signal)
   return exit[0], signal[0]
 end
 
@@ -209,6 +229,56 @@ local function result_table(result)
   return into
 end
 
+-- ---- what a task of a launched program left: nothing of it is believed ----
+
+local HEADER_BYTES, FIELD_BYTES = 16, 8         -- of messages and of fields (core/message)
+
+-- Facts of a message's fields, which are so many bytes; nil: they are damaged.
+local function facts_of(start, bytes)
+  local facts, at = {}, 0
+  while at < bytes do
+    local head = ffi.cast("const uint32_t *", start + at)
+    local data = start + at + FIELD_BYTES
+    local count = at + FIELD_BYTES <= bytes and tonumber(head[1]) or math.huge
+    if head[0] ~= C.PMCLUA_F_FACT or at + FIELD_BYTES + count > bytes or count == 0 then return nil end
+    local name, value = ffi.string(data, count - 1):match "^([^=]*)=(.*)$"
+    if name then facts[name] = value end
+    at = at + FIELD_BYTES + math.ceil(count / 8) * 8
+  end
+  return facts
+end
+
+---@class pmclua.core.Task what a task left
+---@field launch integer the number of its plan
+---@field facts table<string, string>
+---@field results table[] as Session:run has them; before the last, one that says why there are no counts
+---@field is_whole boolean it had ended
+
+--- Reads a task's file; nil: it is none.
+---@param text string
+---@return pmclua.core.Task?
+function M.task(text)
+  local start, at, task = ffi.cast("const uint8_t *", text), 0, nil
+  while at + HEADER_BYTES <= #text do
+    local head = ffi.cast("const uint32_t *", start + at)
+    local bytes, result = tonumber(head[0]), C.pmclua_result_within(start + at, #text - at)
+    if at + HEADER_BYTES + bytes > #text then break end
+    if result ~= nil and task then
+      task.results[#task.results + 1] = result_table(result)
+    elseif head[1] ~= C.PMCLUA_MSG_TASK then
+      return nil
+    elseif task then
+      task.is_whole = #task.results > 0
+    else
+      task = { launch = tonumber(ffi.cast("const uint64_t *", head + 2)[0]), results = {}, is_whole = false,
+        facts = facts_of(start + at + HEADER_BYTES, bytes) }
+      if not task.facts then return nil end
+    end
+    at = at + HEADER_BYTES + bytes
+  end
+  return task
+end
+
 local received = ffi.new "const struct pmclua_result *[1]"
 
 --- Waits for a result. Returns it as a table; or nil and "timeout", "EINTR", "EPIPE", …
@@ -220,7 +290,7 @@ function Runner:receive(timeout_ns)
   return result_table(received[0])
 end
 
---- Ends it (`kill`: with what it runs). Returns exit code (-1: none) and signal (0: none).
+--- Ends it (`kill`: with what it runs, which has its grace if "gently"). Returns exit code (-1: none) and signal (0: none).
 function Runner:finish(kill)
   if not self.handle then return -1, 0 end
   local exit, signal = end_runner(ffi.gc(self.handle, nil), kill)

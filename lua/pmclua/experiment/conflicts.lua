@@ -65,6 +65,21 @@ local function check_pin(declaration, wrong)
   if problem then wrong("pin: %s", problem) end
 end
 
+-- A launch is repeated whole, and its tasks run elsewhere.
+local function check_launch(declaration, wrong)
+  if not lists.any(declaration.workloads, function(workload) return workload.launch end) then return end
+  only_commands(declaration, "launch is for commands", wrong)
+  exclude(declaration, "launch", { "target", "delay", "sample", "system_calls", "build" }, wrong)
+  exclude(declaration, "launch", { "pin" }, wrong, ": the launcher places its tasks")
+  local placed = placement(declaration)
+  if placed then wrong("launch and %s cannot be combined: the launcher places its tasks", placed) end
+  if declaration.regions and declaration.regions.kind ~= "marks" then
+    wrong "launch and regions that are functions cannot be combined: marks can be counted in each task"
+  end
+  local event = simulated_events(declaration)[1]
+  if event then wrong("launch and %s cannot be combined: Valgrind runs no launched tasks", event.name) end
+end
+
 local function check_functions(declaration, wrong)
   local asked = placement(declaration) or declaration.pin and "pin" or declaration.timeout and "timeout"
   if asked then no_functions(declaration, asked, wrong) end
@@ -200,6 +215,7 @@ function M.check(declaration, wrong)
   if declaration.system_calls then
     exclude(declaration, "system_calls", { "target", "regions", "delay" }, wrong)
   end
+  check_launch(declaration, wrong)
   check_functions(declaration, wrong)
   check_iterations(declaration, wrong)
   check_simulated(declaration, wrong)

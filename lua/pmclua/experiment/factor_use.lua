@@ -12,9 +12,9 @@ local M = {}
 local HOOKS = { "setup", "prepare", "conclude", "cleanup" }
 
 -- The fields of a workload into which levels are filled: those where braces mean nothing else, and the others.
-local STRICT = { command = { "asked", "cwd", "stdin" },
+local STRICT = { command = { "asked", "launch_asked", "cwd", "stdin" },
   kernel = { "source", "library", "symbol", "cc", "cpus", "threads" } }
-local OTHERS = { command = { "argv", "env" }, kernel = { "cflags", "libs", "params" } }
+local OTHERS = { command = { "argv", "env", "launch" }, kernel = { "cflags", "libs", "params" } }
 
 local function strings_of(workload, fields)
   local list = {}

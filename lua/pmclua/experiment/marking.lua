@@ -57,10 +57,11 @@ end
 ---@param regions pmclua.MarkRegions
 ---@param planned { groups: table[] }[]
 ---@param events pmclua.Event[]
+---@param is_elsewhere? boolean the tables are made by those who run the program (launching.lua)
 ---@return pmclua.Marking
-function M.new(regions, planned, events)
+function M.new(regions, planned, events, is_elsewhere)
   return setmetatable({ regions = regions, passes = planned, events = events, said = remarks.new(),
-    table = marks.new { entries = regions.entries } }, Marking)
+    table = not is_elsewhere and marks.new { entries = regions.entries } or nil }, Marking)
 end
 
 -- With the table in its environment, unless the script says another.
@@ -153,6 +154,23 @@ local function name_threads(found)
   end
 end
 
+local function names_of(self, groups)
+  return lists.map(lists.joined(lists.column(groups, "events")), function(index)
+    return self.events[index].name
+  end)
+end
+
+-- Adds the parts of marks to a result.
+local function add_parts(self, into, found, result, task)
+  if self.regions.by then name_threads(found) end
+  for _, mark in ipairs(found) do
+    for _, part in ipairs(parts_of(self, mark, result)) do
+      part.incomplete, part.task, part.host = mark.incomplete, task and task.rank, task and task.host
+      into[#into + 1] = part
+    end
+  end
+end
+
 function Marking:around(pass, fn)
   if self.passes[pass].simulated then
     local result = fn()
@@ -164,22 +182,64 @@ function Marking:around(pass, fn)
   local result = fn()
   local found, facts = self.table:read()
   facts.unreached = result.unreached
-  local names = lists.map(lists.joined(lists.column(groups, "events")), function(index)
-    return self.events[index].name
-  end)
-  self.said:append(marks.remarks(found, facts, names))
+  self.said:append(marks.remarks(found, facts, names_of(self, groups)))
   result.parts = {}
-  if self.regions.by then name_threads(found) end
-  for _, mark in ipairs(found) do
-    for _, part in ipairs(parts_of(self, mark, result)) do
-      part.incomplete = mark.incomplete
-      table.insert(result.parts, part)
-    end
-  end
+  add_parts(self, result.parts, found, result)
   return result
 end
 
+-- ---- tables of the tasks of a launched program ----
+
+--- A table as each task gets it.
+---@param groups table[]
+---@return { layout: pmclua.core.MarkLayout, beginning: string, made_ns: number }
+function Marking:table_for(groups)
+  local layout = marks.layout(groups, self.regions.entries)
+  return { layout = layout, beginning = marks.beginning(layout, groups), made_ns = core.now_ns() }
+end
+
+-- Process ids are of a node: made those of one launch.
+local PIDS = 2 ^ 22
+
+-- The same marks of several tasks as one.
+local function merge(merged, found, task)
+  for _, mark in ipairs(found) do
+    local into = merged[mark.name]
+    if not into then
+      into = { name = mark.name, slots = {}, entries = {}, ended = 0 }
+      merged[mark.name], merged[#merged + 1] = into, into
+    end
+    for _, slot in ipairs(mark.slots) do slot.pid = slot.pid + task.rank * PIDS end
+    lists.append(into.slots, mark.slots)
+    lists.append(into.entries, mark.entries)
+    into.ended = into.ended + mark.ended
+    into.incomplete = into.incomplete or mark.incomplete
+      and ("rank %d: %s"):format(task.rank, mark.incomplete) or nil
+  end
+end
+
+--- Adds the marks of all tasks to a repetition, as sums over them and of each task. Of entries there are those of all.
+---@param whole table the repetition's result, which gets parts
+---@param tasks pmclua.LaunchedTask[] each with `table`, the file; nil: it left none
+---@param groups table[]
+---@param made table of table_for
+function Marking:take_tables(whole, tasks, groups, made)
+  local merged, all, names = {}, {}, names_of(self, groups)
+  for _, task in ipairs(tasks) do
+    local found, facts = {}, { damage = "there is nothing" }
+    if task.table then found, facts = marks.read(task.table, made.layout, core.now_ns() - made.made_ns) end
+    facts.unreached = task.result.unreached
+    self.said:append(marks.remarks(found, facts, names))
+    merge(merged, found, task)
+    if not self.regions.entries then add_parts(self, all, found, task.result, task) end
+  end
+  add_parts(self, whole.parts, merged, whole)
+  lists.append(whole.parts, all)
+end
+
 function Marking:remarks() return self.said end
-function Marking:close() self.table:close() end
+function Marking:close()
+  if self.table then self.table:close() end
+end
 
 return M

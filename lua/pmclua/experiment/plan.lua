@@ -236,7 +236,8 @@ function M.header(declaration, plan)
     metrics = lists.map(declaration.metrics, function(metric) return metric.source or metric.formula end),
     factors = lists.map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
     workloads = lists.map(control.workloads(declaration, plan.cells), function(workload)
-      return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control }
+      return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control,
+        launch = workload.launch and require("pmclua.workload.shellwords").join(workload.launch) }
     end),
     cells = lists.map(plan.cells, function(cell) return { workload = cell.workload.name,
       levels = cell.levels } end),

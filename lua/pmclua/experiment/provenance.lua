@@ -89,6 +89,12 @@ function describe.command(command, levels, pin)
     stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell,
     cpus = said_cpus(pin, levels),
     libraries = hashes_of(libraries.of_command(command, levels)) }
+  if command.launch then
+    facts.launch = without_secrets(shellwords.fill_all(command.launch, levels))
+    -- "mpirun" is a link to that of Open MPI or MPICH.
+    local launcher = facts.launch[1] and require("pmclua.workload.command").new(facts.launch):program()
+    facts.launcher = launcher and core.real_path(launcher)
+  end
   for name, value in pairs(command.env or {}) do
     facts.env = facts.env or {}
     facts.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
@@ -214,6 +220,7 @@ local COMPARED = { { "kind", "kind" }, { "source_hash", "source" }, { "compiler"
   { "command", "compiler's command" }, { "included_hash", "source's headers" },
   { "library_hash", "library" }, { "symbol", "symbol" },
   { "params", "parameters" }, { "threads", "threads" }, { "cpus", "CPUs" }, { "argv", "command" },
+  { "launch", "launch" }, { "launcher", "launcher" },
   { "program_hash", "program" }, { "libraries", "preloaded libraries (LD_PRELOAD, LD_LIBRARY_PATH)" },
   { "cwd", "folder" },
   { "env", "environment" }, { "stdin", "standard input" } }

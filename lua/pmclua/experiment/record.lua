@@ -71,7 +71,7 @@ function M.new(step, result, pass, events, why)
   end
   record.system_calls = result.system_calls
   for _, thread in ipairs(threads) do add_thread(record, thread, pass) end
-  if #threads > 1 then record.threads = threads end
+  if #threads > 1 and not result.of_ranks then record.threads = threads end
   -- Events that need no descriptor are facts of the record itself.
   for index, event in ipairs(events) do
     if event.tool and not pass.simulated then record.counts[index] = result[event.tool] end
@@ -97,8 +97,8 @@ function M.parts(step, result, pass, events)
   local list = {}
   for i, part in ipairs(result.parts or {}) do
     list[i] = M.new(step, part, pass, events)
-    list[i].thread = part.thread        -- of a region
-    list[i][part.field], list[i].index = part.value, part.index or list[i].index
+    list[i].thread, list[i].task = part.thread, part.task       -- of a region
+    list[i][part.field], list[i].index, list[i].host = part.value, part.index or list[i].index, part.host
   end
   return list
 end

@@ -45,7 +45,9 @@ local run = {}
 -- nil: the runner counts.
 local function new_counter(declaration, plan)
   local passes, events = plan.passes, declaration.events
-  if declaration.delay then
+  if require("pmclua.experiment.launching").is_asked(declaration) then
+    return require("pmclua.experiment.launching").new(declaration, plan)
+  elseif declaration.delay then
     return require("pmclua.experiment.delayed_counter").new(declaration, passes)
   elseif declaration.target then
     return require("pmclua.experiment.target_counter").new(declaration.target, passes, events)
@@ -129,6 +131,7 @@ local function job_of(self, cell, pass_number, count, its_layout)
     events = pass_number and set_of(self, pass_number),
     take = self.waits:next(cell), points = traced,
     iterations = count, timeout_ns = self.declaration.timeout_ns, in_runner = cell.workload.in_runner,
+    is_launch = cell.workload.launch ~= nil,
   }
 end
 
@@ -189,7 +192,7 @@ local function records_of(self, step, result)
   if result.files then sampling.add_simulated(record, self, step, result) end
   if self.sampling then self.sampling:note(record, step, result) end
   local parts = records.parts(step, result, pass, events)
-  for _, one in ipairs { record, unpack(parts) } do one.host = self.host end
+  for _, one in ipairs { record, unpack(parts) } do one.host = one.host or self.host end
   local problem = self.missing:check(record, parts)
   self.problem = self.problem or problem
   return record, parts

@@ -30,6 +30,7 @@ Waits.__index = Waits
 function M.new(declaration)
   local accounts = tool.accounts_of(declaration.events)
   local looks = not declaration.target and not declaration.regions
+    and not require("pmclua.experiment.launching").is_asked(declaration)
   return setmetatable({ accounts = accounts, looks = looks, runs = {}, wall = {}, of = {},
     margin = declaration.margin.default }, Waits)
 end
@@ -53,7 +54,8 @@ end
 function Waits:note(step, result)
   local index = step.cell.index
   self.wall[index] = tonumber(result.wall_ns)
-  if not result.wait_ns or step.warmup or step.cell.workload.kind ~= "command" then return end
+  local is_none = not result.wait_ns or result.of_ranks
+  if is_none or step.warmup or step.cell.workload.kind ~= "command" then return end
   local waited = self.of[index] or { cell = index, count = 0, over = 0, wait_ns = 0, wall_ns = 0 }
   self.of[index] = waited
   local wait_ns, wall_ns = tonumber(result.wait_ns), tonumber(result.wall_ns)

@@ -14,27 +14,39 @@ local SLURM = { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" }
 
 local SPECIAL_STEP = 2 ^ 32 - 16    -- from here on: batch scripts, shells of salloc and the like, which are no ranks
 
-local function number(name)
-  local value = os.getenv(name)
+local function number(name, read)
+  local value = (read or os.getenv)(name)
   return value and value:match "^%d+$" and tonumber(value) or nil
 end
 
 -- Slurm sets SLURM_PROCID in a batch script, too.
-local function is_in_step()
-  local step = number "SLURM_STEP_ID"
+local function is_in_step(read)
+  local step = number("SLURM_STEP_ID", read)
   return step ~= nil and step < SPECIAL_STEP
 end
 
 --- This process's rank and the number of ranks; nil where it is none of a parallel launch.
+---@param read? fun(name: string): string? the environment of another process
 ---@return integer? rank from 0
 ---@return integer? size nil: the launcher does not say
-function M.number()
+function M.number(read)
   for _, names in ipairs(VARIABLES) do
-    local rank = number(names[1])
-    if rank then return rank, number(names[2]) end
+    local rank = number(names[1], read)
+    if rank then return rank, number(names[2], read) end
   end
-  if is_in_step() then return number(SLURM[1]), number(SLURM[2]) or number "SLURM_NTASKS" end
+  if not is_in_step(read) then return nil end
+  return number(SLURM[1], read), number(SLURM[2], read) or number("SLURM_NTASKS", read)
 end
+
+--- The variables that tell of a process's rank, and of its node where the launcher has a name for that.
+---@return string[]
+function M.variables()
+  local lists = require "pmclua.base.lists"
+  return lists.joined { lists.joined(VARIABLES), SLURM, { "SLURM_STEP_ID", "SLURM_NTASKS", M.NODE } }
+end
+
+--- The variable in which Slurm has the name of a node.
+M.NODE = "SLURMD_NODENAME"
 
 -- What a launcher names a launch by; each rank has the same.
 local LAUNCHES = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PMI_JOBID" }

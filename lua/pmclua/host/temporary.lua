@@ -13,6 +13,12 @@ local tasks = require "pmclua.host.tasks"
 
 local M = {}
 
+-- A number of this boot of this machine, for folders that several machines see.
+local function boot()
+  local id = (machine.line "/proc/sys/kernel/random/boot_id" or ""):match "^%x+"
+  return id and tonumber(id, 16) or 0
+end
+
 -- The PID namespace of this process, its id and start; nil where /proc does not show them.
 local function owner()
   local lfs, pid = require "lfs", core.pid()
@@ -22,10 +28,12 @@ local function owner()
 end
 
 local KIND, FOLDER = 0xf000, 0x4000
+local BOOT = 2 ^ 32             -- no namespace has a number beyond
 
 -- Removes what a pmclua of this user left that was killed: nobody else's, nor that of a process that may run.
-local function remove_left(folder)
+local function remove_left(folder, is_shared)
   local here = owner()
+  if here and is_shared then here = here + boot() * BOOT end
   for _, name in ipairs(here and machine.entries(folder) or {}) do
     local namespace, pid, start = name:match "^pmclua%-%a+%-(%d+)%-(%d+)%-(%d+)%-%w+$"
     local facts = tonumber(namespace) == here and core.stat(folder .. "/" .. name)
@@ -38,8 +46,8 @@ end
 
 local looked, said = {}, {}     -- folders that were looked through, and refusals that were said, in this process
 
-local function look_through(folder)
-  if not looked[folder] then remove_left(folder) end
+local function look_through(folder, is_shared)
+  if not looked[folder] then remove_left(folder, is_shared) end
   looked[folder] = true
 end
 
@@ -64,14 +72,17 @@ end
 
 --- Makes a folder of this user alone. Raises a problem that names each place and why it is none.
 ---@param purpose string letters: "compile"
----@param options? { folders?: string[], for_code?: boolean } folders: where it may be, the best first; by default
----   TMPDIR, /tmp and /var/tmp; for_code: programs are to be run from it
+---@param options? { folders?: string[], for_code?: boolean, shared?: boolean } folders: where it may be, the best first;
+---   by default TMPDIR, /tmp and /var/tmp; for_code: programs are to be run from it; shared: other machines may see it
 ---@return string path
 function M.make(purpose, options)
-  local name = ("/pmclua-%s-%s-XXXXXX"):format(purpose, table.concat({ owner() }, "-"))
+  local is_shared = options and options.shared
+  local namespace, pid, start = owner()
+  if namespace and is_shared then namespace = ("%.0f"):format(namespace + boot() * BOOT) end
+  local name = ("/pmclua-%s-%s-XXXXXX"):format(purpose, table.concat({ namespace, pid, start }, "-"))
   local refusals = {}
   for _, folder in ipairs(options and options.folders or paths.temporary()) do
-    look_through(folder)
+    look_through(folder, is_shared)
     local path, _, errnum = core.make_folder(folder .. name, options and options.for_code)
     if path then
       say(refusals, folder)

@@ -173,7 +173,8 @@ local function count_records(path)
   local count, open = 0, require("pmclua.store").open
   local ok = pcall(function()
     open(path).each(function(record)
-      if record.region == nil and record.thread == nil and record.cpu == nil then count = count + 1 end
+      local is_part = record.region or record.thread or record.cpu or record.task
+      if not is_part then count = count + 1 end
     end, true)
   end)
   return ok and count or nil

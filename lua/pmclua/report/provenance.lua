@@ -14,7 +14,8 @@ end
 local function assignments(map) return table.concat(lists.assignments(map), " ") end
 
 -- Field, name, how it is shown.
-local FIELDS = { { "argv", "command", words }, { "program", "program" }, { "program_hash", "its hash" },
+local FIELDS = { { "argv", "command", words }, { "launch", "launch", words }, { "launcher", "launcher" },
+  { "program", "program" }, { "program_hash", "its hash" },
   { "libraries", "brought in by LD_*", assignments },
   { "cwd", "folder" }, { "stdin", "standard input" }, { "env", "environment", assignments },
   { "source", "source" }, { "source_hash", "its hash" }, { "symbol", "symbol" },

@@ -139,6 +139,7 @@ local function side_by_side(result, names, by)
 end
 
 local function over(result, names, by)
+  if by == "rank" then result = require("pmclua.result.ranks").by(result) or result end
   local problem = require("pmclua.report.side_by_side").problem(result, by)
   if problem then require("pmclua.base.problem").misuse(problem, 4) end
   return { require("pmclua.report.over").table(result, names, by) }

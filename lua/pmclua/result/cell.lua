@@ -24,6 +24,7 @@ local M = {}
 ---@field thread integer?
 ---@field cpu integer?
 ---@field interval integer?
+---@field task integer? of a launched program: its rank
 ---@field repetitions integer summarised, in the pass that has most
 ---@field warmups integer
 ---@field rejected integer repeated, or left out, as the experiment asked
@@ -146,7 +147,7 @@ function Cell:iterations()
   return least, most
 end
 
-local FIELDS = { control = true, thread = true, cpu = true, interval = true, region = true,
+local FIELDS = { control = true, thread = true, cpu = true, interval = true, task = true, region = true,
   first_failure = true, first_rejected = true }
 
 function Cell.__index(cell, name)
@@ -213,7 +214,8 @@ function M.new(result, part)
     levels = lists.copy(planned.levels), control = workload.control, kind = workload.kind, per = per,
     lines = {},
     fitted = per == "iteration" and fits.is_fitted(result.header, planned), number = part.number,
-    region = part.region, thread = part.thread, cpu = part.cpu, interval = part.interval, summaries = {},
+    region = part.region, thread = part.thread, cpu = part.cpu, interval = part.interval, task = part.task,
+    summaries = {},
     repetitions = count_repetitions(data), warmups = data.warmup_count, rejected = data.rejected,
     failed = lists.copy(data.failed), exits = data.exits, first_failure = data.first_failure,
     first_rejected = data.first_rejected }, Cell)

@@ -6,14 +6,15 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-M.PARTS = { "region", "thread", "cpu", "interval" }
+M.PARTS = { "region", "thread", "cpu", "interval", "task" }
 
 --- Whether a cell or record is of a part of a run or target.
----@param one table that may have region, thread, cpu, interval
+---@param one table that may have region, thread, cpu, interval, task
 ---@return boolean
 function M.is_part(one)
   -- Called for each record: a closure would keep LuaJIT from compiling it.
   return one.region ~= nil or one.thread ~= nil or one.cpu ~= nil or one.interval ~= nil
+    or one.task ~= nil
 end
 
 --- The level of a factor in a cell: of "workload" its workload's name.
@@ -45,7 +46,7 @@ end
 --- The key of a cell.
 ---@param workload string
 ---@param levels table<string, any>
----@param part? table that has region, thread, cpu, interval
+---@param part? table that has region, thread, cpu, interval, task
 ---@return string
 function M.of(workload, levels, part)
   local words, names = {}, lists.assignments(levels, word)

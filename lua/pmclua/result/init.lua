@@ -45,15 +45,15 @@ end
 -- The columns of a cell, or of one region, thread, CPU or interval of it, of which a record says which.
 local function part_of(result, number, record)
   local plain = not record or not cell_key.is_part(record)
-  local key = plain and number or ("%d/%s/%s/%s/%s"):format(number, tostring(record.region),
-    tostring(record.thread), tostring(record.cpu), tostring(record.interval))
+  local key = plain and number or ("%d/%s/%s/%s/%s/%s"):format(number, tostring(record.region),
+    tostring(record.thread), tostring(record.cpu), tostring(record.interval), tostring(record.task))
   local part = result.part_by_key[key]
   if part then return part end
   local workload = result.workload_by_name[result.header.cells[number].workload]
   part = { number = number, columns = columns.new(workload.kind == "command") }
   if not plain then
     part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
-    part.interval = record.interval
+    part.interval, part.task = record.interval, record.task
   end
   result.part_by_key[key] = part
   result.parts[#result.parts + 1] = part
@@ -135,16 +135,22 @@ function Result:cells(with_controls)
   end
 end
 
---- The cells in the order of the plan, as a list.
+--- The cells in the order of the plan, as a list; those of a launched program's ranks are apart (ranks.lua).
 ---@param with_controls? boolean those of the A/A control too
 ---@return pmclua.Cell[]
 function Result:list(with_controls)
   self.cell_list = self.cell_list or make_cells(self)
-  return lists.where(self.cell_list, function(cell) return with_controls or not cell.control end)
+  return lists.where(self.cell_list, function(cell)
+    return (with_controls or not cell.control) and not cell.task
+  end)
 end
 
--- The same data seen otherwise: of these cells.
+-- The same data seen otherwise: of these cells, and of their ranks.
 local function view(result, list)
+  local numbers = lists.set(lists.column(list, "number"))
+  list = lists.joined { list, lists.where(result.cell_list, function(cell)
+    return cell.task and numbers[cell.number]
+  end) }
   local copy = setmetatable(lists.copy(result), Result)
   copy.cell_list = lists.map(list, function(cell) return cells.adopt(cell, copy) end)
   return copy

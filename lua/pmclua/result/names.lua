@@ -11,8 +11,8 @@ local M = {}
 
 -- What a cell has besides its levels, events and metrics.
 local cell_fields = lists.set { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
-  "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected", "exits",
-  "result", "columns",
+  "task", "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected",
+  "exits", "result", "columns",
   "summaries", "summary", "fitted", "control", "components",
   "lines", "estimate", "values", "values_by_block", "found", "label" }
 

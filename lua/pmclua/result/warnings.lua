@@ -102,10 +102,11 @@ local function times_of(cell)
   return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
 end
 
--- How long a command took; nil where a launcher did its work, which is said.
+-- How long a command took; nil where a launcher did its work, or has a share in its time.
 local function wall_ns_of(cell)
   local _, block = next(cell.columns.passes)
-  return cell.kind == "command" and block and not block.launcher and median_of { block.wall } or nil
+  return cell.kind == "command" and block and not block.launcher
+    and not cell.result.workload_by_name[cell.workload].launch and median_of { block.wall } or nil
 end
 
 -- How long the repetitions of each pass took: what all have in common where no event repeats in them.

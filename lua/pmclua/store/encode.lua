@@ -46,7 +46,7 @@ end
 
 local function is_plain(record)
   return not (record.why or record.region or record.thread or record.cpu or record.interval
-    or record.incomplete or record.launcher or record.source)
+    or record.task or record.incomplete or record.launcher or record.source)
 end
 
 -- The line's form up to its numbers; of ordinary repetitions it is made once, and the whole form of one without

@@ -75,8 +75,9 @@ local how = members_of {
   folder = text, environment = named_texts, commit = text, branch = text, changes = count,
   script = members_of { path = text, hash = text, text = text, args = texts },
   workloads = list_of(members_of {
-    workload = text, kind = text, cells = texts, argv = texts, program = text, program_hash = text,
-    cwd = text, stdin = text, shell = flag, env = named_texts, source = text, source_hash = text,
+    workload = text, kind = text, cells = texts, argv = texts, launch = texts,
+    launcher = text, program = text, program_hash = text, cwd = text, stdin = text, shell = flag,
+    env = named_texts, source = text, source_hash = text,
     source_text = text, symbol = text, params = named_texts, compiler = text, command = texts,
     arguments = text, included_hash = text, library = text, library_hash = text, threads = text, cpus = text,
     defined = text, unknown = text, libraries = named_texts }),
@@ -109,7 +110,7 @@ M.event = {
   core_cpus = text, part_of = text, unlike = text,
 }
 
-M.workload = { per = text, control = text }
+M.workload = { per = text, control = text, launch = text }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
   text = text, empty = flag }, given = texts, run = count }

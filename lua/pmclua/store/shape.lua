@@ -14,10 +14,11 @@ M.SCALARS = {
   "max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
 }
 --- Fields that are there only where they say something.
-M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "read", "process", "incomplete",
+M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "task", "read", "process", "incomplete",
   "launcher", "source", "host" }
 -- A process is one; the others may be the name of a core or socket.
-local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true, process = true, source = true }
+local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true,
+  task = true, process = true, source = true }
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, raised = true, rejected = true,

@@ -19,6 +19,7 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field shell? boolean run by /bin/sh -c
 ---@field environment? string[] all of it, as "NAME=value", instead of changes to this process's
 ---@field standard? boolean signals as they are by default, no core file
+---@field launch? string[] what starts it several times, on this machine or others: "srun -n 4"
 ---@field grace_ns? number between SIGTERM and SIGKILL at its time limit
 ---@field asked? string of a command string, what is outside its quotes
 local Command = { kind = "command", per = "run", in_runner = false }
@@ -27,19 +28,21 @@ Command.__tostring = function(self) return "command: " .. self.name end
 
 local command = { Command = Command }
 
+-- The words of a string; a list is taken as it is.
+local function words_of(value, what, hint)
+  if type(value) == "table" then return lists.map(value, tostring) end
+  local argv, why = shellwords.split(value)
+  if argv then return argv end
+  explain.misuse(("%s %q has %s; %sgive a list of words"):format(what, value, why, hint or ""), 5)
+end
+
 --- One string is split as a shell would split it; a list is taken as it is.
 local function argv_of(list, shell)
   if shell then
     if #list ~= 1 then explain.misuse("a command with shell = true must be one string", 4) end
     return { "/bin/sh", "-c", list[1] }
   end
-  if #list > 1 then return list end
-  local argv, why = shellwords.split(list[1])
-  if not argv then
-    explain.misuse(("the command %q has %s; say shell = true, or give a list of words"):format(list[1],
-      why), 4)
-  end
-  return argv
+  return #list > 1 and list or words_of(list[1], "the command", "say shell = true, or ")
 end
 
 -- The part of a command string outside quotes, where {name} can only be a factor.
@@ -57,6 +60,8 @@ function command.new(spec)
   local self = lists.deep_copy(named)
   self.argv = argv_of(list, named.shell)
   if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
+  if named.launch then self.launch = words_of(named.launch, "launch") end
+  if type(named.launch) == "string" then self.launch_asked = unquoted(named.launch) end
   self.name = named.name or (named.shell and list[1]) or shellwords.join(self.argv)
   return setmetatable(self, Command)
 end
@@ -92,6 +97,9 @@ local ENOENT, EACCES = 2, 13
 --- does, would wait at a pipe for ever.
 function Command:problem(levels)
   local path, folder = self:program(levels), folder_of(self, levels)
+  local launcher = self.launch and self.launch[1] and command.new(self.launch)
+  local missing = launcher and launcher:problem(levels)
+  if missing then return missing end
   local is_pipe = path and require("lfs").attributes(path, "mode") == "named pipe"
   if path and not is_pipe then return nil end
   if folder and not core.stat(folder) then return explain.system(ENOENT, "run in the folder", folder) end
@@ -109,7 +117,7 @@ end
 
 --- Its identity when resuming.
 function Command:identity()
-  return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell }
+  return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell, self.launch }
 end
 
 -- ---- running ----

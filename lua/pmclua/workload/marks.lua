@@ -40,11 +40,25 @@ end
 ---@param options? { entries?: integer } entries: of each run, so many are kept one by one
 ---@return pmclua.Marks
 function M.new(options)
-  local log_entries = options and options.entries or 0
-  if log_entries == true then log_entries = LOG_ENTRIES end
   local folder = make_folder()
-  return setmetatable({ folder = folder, path = folder .. "/table", log_entries = log_entries }, Marks)
+  local entries = options and options.entries
+  return setmetatable({ folder = folder, path = folder .. "/table", entries = entries }, Marks)
 end
+
+--- Where things are in a table for these groups.
+---@param groups { attrs: table[] }[] what each thread counts
+---@param entries? true|integer of a run, so many are kept one by one
+---@return pmclua.core.MarkLayout
+function M.layout(groups, entries)
+  local log_entries = entries == true and LOG_ENTRIES or entries or 0
+  return binding.layout(groups, { slots = SLOTS, log_entries = log_entries })
+end
+
+--- The beginning of an empty table, for one that is made elsewhere.
+---@param layout pmclua.core.MarkLayout
+---@param groups { attrs: table[] }[]
+---@return string
+function M.beginning(layout, groups) return binding.beginning(layout, groups) end
 
 function Marks:forget_file()
   if self.file then self.file:close() end
@@ -57,7 +71,7 @@ function Marks:prepare(groups)
   self:forget_file()
   local file, _, refused = core.create_temporary(self.folder .. "/XXXXXX")
   if not file then error(explain.system(refused, "write", self.folder), 0) end
-  self.file, self.layout = file, binding.layout(groups, { slots = SLOTS, log_entries = self.log_entries })
+  self.file, self.layout = file, M.layout(groups, self.entries)
   local ok, _, errnum = binding.write(file, self.layout, groups)
   if ok then ok, _, errnum = core.rename(file.path, self.path) end
   self.made_ns = core.now_ns()

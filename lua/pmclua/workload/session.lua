@@ -94,11 +94,7 @@ end
 ---   data?: boolean } the one event is sampled
 function Session:events(groups, sampled)
   return remember(self, function(id)
-    local message = core.message("events", id)
-    for _, group in ipairs(groups) do
-      message:group(group)
-      for _, attr in ipairs(group.attrs) do message:attr(attr) end
-    end
+    local message = core.event_set(id, groups)
     if sampled then message:number("period", sampled.period) end
     if sampled and sampled.call_chains then message:number("chains", 1) end
     if sampled and sampled.entries then message:number("entries", 1) end
@@ -206,7 +202,7 @@ end
 --- of a command nothing is known then, nor where we ended the runner because of `lost`.
 local function death(self, job, outcome, kill, lost)
   if job.in_runner and kill then self.host.runner:end_descendants() end
-  local exit, signal = self.host.runner:finish(kill)
+  local exit, signal = self.host.runner:finish(kill and job.is_launch and "gently" or kill)
   self.host.runner = nil
   -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
@@ -263,7 +259,7 @@ end
 
 -- A command is killed by the runner at its limit; a kernel by us, who also grant the runner this long to
 -- report a command's end.
-local GRACE_NS = 2e9
+local GRACE_NS, LAUNCH_GRACE_NS = 2e9, 8e9
 
 -- A kernel's repetition that an interrupt finds running may end by itself for so long: nobody would wait for one that
 -- never does. What a command does with an interrupt of its own is its business.
@@ -302,7 +298,8 @@ end
 --- Waits for one of the `left` results of a job that was sent. One interrupt lets the repetition end, a kernel's
 --- soon, and the outcome of the next is "stopped"; a second one ends it at once.
 local function receive(self, job, left)
-  local limit = job.timeout_ns and job.timeout_ns + (job.in_runner and 0 or GRACE_NS)
+  local limit = job.timeout_ns and job.timeout_ns
+    + (job.in_runner and 0 or job.is_launch and LAUNCH_GRACE_NS or GRACE_NS)
   local deadline = limit and core.now_ns() + limit or math.huge
   while true do
     if left > 1 and (core.interrupts() == 1 or job.is_over) and not self.stopping then
@@ -371,13 +368,15 @@ end
 --- Runs a workload and hands each result to `take`, in order; after a result that cost the runner its
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
----   timeout_ns?: number, in_runner?: boolean, capture_limit?: integer, layout?: table, scatter_bytes?: integer,
----   stop_at_failure?: boolean, is_over?: boolean, is_empty?: boolean, take?: integer, meanwhile?: fun(),
----   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] } }
----   in_runner: a kernel; is_empty: one that does nothing and is ours; take: of core.take; simulated: in the runner of
----   the kernel `owner`, which these words start and callgrind counts, is_switched where the kernel starts threads;
----   stop_at_failure: a repetition that does not end well
----   is the last; is_over: set meanwhile, the running one is; scatter_bytes: what a kernel's new process draws its pages from; meanwhile: called once it runs;
+---   timeout_ns?: number, in_runner?: boolean, is_launch?: boolean, capture_limit?: integer, layout?: table,
+---   scatter_bytes?: integer, stop_at_failure?: boolean, is_over?: boolean, is_empty?: boolean, take?: integer,
+---   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] },
+---   meanwhile?: fun() }
+---   in_runner: a kernel; is_launch: it ends what it has started elsewhere, if it has time; is_empty: one that does
+---   nothing and is ours; take: of core.take; simulated: in the runner of the kernel `owner`, which these words start
+---   and callgrind counts, is_switched where the kernel starts threads; stop_at_failure: a repetition that does not
+---   end well is the last; is_over: set meanwhile, the running one is; scatter_bytes: what a kernel's new process draws
+---   its pages from; meanwhile: called once it runs;
 ---   layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)

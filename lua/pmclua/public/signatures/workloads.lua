@@ -16,6 +16,7 @@ record command_words
   stdout?: "null"|"inherit"|"capture" -- default: "null"
   stderr?: "null"|"inherit"|"capture" -- default: as stdout
   shell?: boolean -- true runs a single string with /bin/sh
+  launch?: string|string[] -- what starts it several times, as "srun -n {ranks}"; each is counted, and they are summed
   foreground?: boolean -- true lets the command read from the terminal
 
 record command_environment
@@ -186,10 +187,15 @@ pmc.targets.from(opt: table) -> target?
   raises a usage error for options that cannot be combined
   > print(pmc.targets.from(pmc.options(pmc.targets.options {})))
 
-pmc.targets.command(words: string[]) -> command?
+pmc.targets.command(words: string[], launch?: string) -> command?
   The command that follows a script's options, with its words unchanged and pmclua's own standard streams; nil if
-  there is none.
+  there is none. launch: what starts it several times.
   > print(pmc.targets.command { "sleep", "1" })
+
+pmc.targets.launch(opt: table) -> table?
+  What --launch and --ranks say: { words = "srun -n {ranks}", factors = { { "ranks", { 1, 2 } } } }, or nil.
+  raises a usage error for options that cannot be combined
+  > print(pmc.targets.launch { launch = "srun -n 4" }.words)
 
 pmc.targets.seconds(text: name, option: name) -> number
   Seconds of a time as perf's -I and -D have it: a bare number is milliseconds, "1s" says its unit.

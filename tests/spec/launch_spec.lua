@@ -1,0 +1,234 @@
+-- Launched programs: a launcher starts the ranks, each is counted where it runs, and a repetition is their sum.
+
+local launches = require "pmclua.workload.launch"
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local LAUNCHER = support.fixture "launch/launcher"
+local OF_OTHERS = { OMPI_COMM_WORLD_RANK = false, PMI_RANK = false, SLURM_PROCID = false,
+  SLURM_NTASKS = false }
+
+local marked
+
+local function program()
+  marked = marked or support.build(support.folder() .. "/marked", "cc", "-I" .. support.root .. "/core",
+    "-O1", "-pthread", support.fixture "launch/marked.c")
+  return marked
+end
+
+local function launched(words, options)
+  return support.experiment(support.merged({ events = "page-faults", repetitions = 2, warmup = 0,
+    workloads = { pmc.command(words) } }, options))
+end
+
+local function part(result, name)
+  return lists.find(result:list(), function(cell) return cell.region == name end)
+end
+
+local function stat(words, options)
+  return support.pmclua({ "stat", "-e", "page-faults", unpack(words) },
+    support.merged({ env = OF_OTHERS }, options))
+end
+
+describe("a launched program", function()
+  it("is the sum of its ranks, in each mark and in each of its threads", function()
+    local result = launched({ program(), launch = LAUNCHER .. " 4" },
+      { regions = "marks", metrics = "entries = iterations" })
+    assert.same({ 100, 100 }, part(result, "touch"):values "page_faults")
+    assert.same({ 10, 10 }, part(result, "touch"):values "entries")
+  end)
+
+  it("has the number of its ranks as a factor, and each rank's counts", function()
+    local result = launched({ program(), launch = { LAUNCHER, "{ranks}" } },
+      { regions = "marks", factors = { { "ranks", { 1, 3 } } } })
+    assert.same({ 10, 60 }, lists.map(result:list(), function(cell)
+      return cell.region == "touch" and cell.page_faults.median or nil
+    end))
+    local ranks = require("pmclua.result.ranks").by(result)
+    local found = {}
+    for cell in ranks:cells() do
+      if cell.region == "touch" and cell.ranks == 3 then found[cell.rank] = cell.page_faults.median end
+    end
+    assert.same({ [0] = 10, 20, 30 }, found)
+  end)
+
+  it("is stored with its ranks, which a report folds", function()
+    local store = support.folder() .. "/stored.jsonl"
+    local ran = stat { "--launch", LAUNCHER .. " {ranks}", "--ranks", "6", "--marks", "--store", store,
+      program() }
+    assert.equal(0, ran.status, ran.err)
+    local report = support.pmclua { "report", store, "--over", "rank" }
+    assert.matches("page%-faults, region touch +6 +10 +35 +60 +1%.714 +rank 5", report.out)
+    local how = support.pmclua { "report", store, "--how" }
+    assert.matches("launch +%S*launcher 6", how.out)
+    local count = 0
+    require("pmclua.store").open(store).each(function(record)
+      count = count + (record.task and record.host and 1 or 0)
+    end)
+    assert.equal(6 * 3, count)
+  end)
+
+  it("is one rank without a launcher, and beside others", function()
+    local result = support.experiment { events = "page-faults", repetitions = 1, warmup = 0,
+      regions = "marks",
+      workloads = { one = pmc.command { program(), launch = "" }, alone = pmc.command { program() },
+        two = pmc.command { program(), launch = LAUNCHER .. " 2" } } }
+    local found = {}
+    for cell in result:cells() do
+      if cell.region == "touch" then found[cell.workload] = cell.page_faults.median end
+    end
+    assert.same({ alone = 10, one = 10, two = 30 }, found)
+  end)
+
+  it("is numbered in the order of starting by launchers that number nothing", function()
+    local ran = launched { "true", launch = { "sh", "-c", 'unset PMI_RANK; "$@" & "$@" & wait', "sh" } }
+    local ranks = require("pmclua.result.ranks").by(ran)
+    assert.same({ 0, 1 }, lists.map(ranks:list(), function(cell) return cell.rank end))
+  end)
+
+  it("gets the environment that its command says", function()
+    local folder = support.folder()
+    launched({ "sh", "-c", 'echo "$GIVEN" >> "$FILE"', launch = LAUNCHER .. " 3",
+      env = { GIVEN = "{n}", FILE = folder .. "/said" } },
+      { repetitions = 1, factors = { { "n", { 7 } } } })
+    assert.equal("7\n7\n7\n", support.read(folder .. "/said"))
+  end)
+end)
+
+describe("a launch that is not whole", function()
+  it("has no count where a rank was killed with its runner, and says which", function()
+    local result = launched({ program(), "1", launch = LAUNCHER .. " 3" }, { on_failure = "keep" })
+    local summary = result:list()[1].page_faults
+    assert.is_nil(summary.median)
+    assert.equal("incomplete", summary.status)
+    assert.matches("rank 1 on %S+ left no result: it was killed", summary.why)
+  end)
+
+  it("has no count where a rank was not started, and no verdict", function()
+    local compared = support.experiment { events = "page-faults", repetitions = 6, warmup = 0, baseline = "a",
+      workloads = { a = pmc.command { "true", launch = LAUNCHER .. " 3" },
+        b = pmc.command { "true", launch = LAUNCHER .. " 3", env = { STARTED = "2" } } } }
+    local summary = lists.find(compared:list(), function(cell) return cell.workload == "b" end).page_faults
+    assert.is_nil(summary.median)
+    assert.matches("rank 2 of 3 left nothing", summary.why)
+    for pair in compared:pairs() do assert.is_nil(pair.page_faults.verdict) end
+  end)
+
+  it("says so where there are others than the level of ranks", function()
+    local result = launched({ "true", launch = { "sh", "-c", '"$@"', "{ranks}" } },
+      { factors = { { "ranks", { 2 } } } })
+    assert.matches("rank 1 of 2 left nothing", result:list()[1].page_faults.why)
+  end)
+
+  it("ends as its ranks did", function()
+    assert.equal(3, stat({ "--launch", LAUNCHER .. " 2", "sh", "-c", "exit 3" }).status)
+    local missing = stat { "--launch", LAUNCHER .. " 2", "/no/such/program" }
+    assert.equal(127, missing.status)
+    assert.matches("there is no such file", missing.err)
+    assert.equal(139, stat({ "--launch", LAUNCHER .. " 2", "sh", "-c", "kill -SEGV $$" }).status)
+    assert.equal(127, stat({ "--launch", "/no/such/launcher", "true" }).status)
+  end)
+
+  it("is ended at its time limit, ranks and all, and leaves nothing", function()
+    local folder = support.folder()
+    local ran = stat({ "--timeout", "300", "--launch", LAUNCHER .. " 2", "sh", "-c",
+      "echo $$ >> pids; exec sleep 100" }, { folder = folder })
+    assert.matches("killed at its time limit", ran.err)
+    for pid in support.read(folder .. "/pids"):gmatch "%d+" do support.await_end(tonumber(pid)) end
+    assert.equal("", (support.output_of("cd " .. folder .. " && ls -A | grep -v pids")))
+  end)
+
+  it("ends with pmclua when that is killed", function()
+    local folder = support.folder()
+    local killed = support.run({ "sh", "-c", [["$@" & pid=$!
+      until [ "$(grep -c . pids 2>/dev/null)" = 2 ]; do sleep 0.05; done
+      kill -9 $pid; wait $pid]], "sh", support.program, "stat", "--launch", LAUNCHER .. " 2", "sh", "-c",
+      "echo $$ >> pids; exec sleep 100" }, { folder = folder, env = OF_OTHERS })
+    assert.equal(137, killed.status)
+    for pid in support.read(folder .. "/pids"):gmatch "%d+" do support.await_end(tonumber(pid)) end
+    stat({ "--launch", "", "true" }, { folder = folder })
+    assert.equal("", (support.output_of("cd " .. folder .. " && ls -A | grep -v pids")))
+  end)
+end)
+
+describe("what a launch is asked", function()
+  it("is refused where it cannot be", function()
+    local cases = { [{ "--ranks", "2", "true" }] = "%-%-ranks goes with %-%-launch",
+      [{ "--launch", "srun -n {ranks}", "true" }] = "how many are {ranks}",
+      [{ "--launch", LAUNCHER .. " {ranks}", "--ranks", "two", "true" }] = "numbers of ranks, not 'two'",
+      [{ "--launch", LAUNCHER .. " 2", "-I", "100", "true" }] = "neither %-I",
+      [{ "--launch", LAUNCHER .. " 2", "--pin", "0", "true" }] = "launch and pin cannot be combined" }
+    for words, said in pairs(cases) do
+      local ran = stat(words)
+      assert.not_equal(0, ran.status)
+      assert.matches(said, ran.err)
+    end
+    assert.matches("launch and delay cannot be combined", support.message_of(pmc.experiment, {
+      workloads = { pmc.command { "true", launch = "" } }, delay = "1s" }))
+  end)
+
+  it("has a rank's CPU and PMU be those that the events were encoded for", function()
+    local raw = { name = "r3c", attr = { type = 4 } }
+    local here = { host = "n2", facts = { ["/proc/cpuinfo"] = support.read "/proc/cpuinfo" } }
+    assert.is_nil(launches.unlike(raw, here))
+    local there = { host = "n2",
+      facts = { ["/proc/cpuinfo"] = "vendor_id\t: Other\ncpu family\t: 6\nmodel\t: 1\n" } }
+    assert.matches("n2 has another CPU %(Other 6 1.*r3c means something else", launches.unlike(raw, there))
+    assert.is_nil(launches.unlike({ name = "page-faults", attr = { type = 1 } }, there))
+  end)
+end)
+
+describe("pmclua-runner task", function()
+  local function task(folder)
+    return support.run { require("pmclua.host.paths").runner(), "task", folder, "echo", "ran" }
+  end
+
+  local function refused(folder, said)
+    local ran = task(folder)
+    assert.same({ 125, "" }, { ran.status, ran.out })
+    assert.matches(said, ran.err)
+  end
+
+  it("runs nothing by a folder or plan that others could write, or that is damaged", function()
+    local folder = support.folder()
+    refused(folder .. "/none", "does not see")
+    local own = folder .. "/own"
+    require("pmclua.core").mkdir(own, 448)
+    refused(own, "has no plan")
+    support.write(own .. "/plan", "nonsense")
+    os.execute("chmod 600 " .. own .. "/plan")
+    refused(own, "damaged")
+    os.execute("chmod 620 " .. own .. "/plan")
+    refused(own, "has no plan of this user's alone")
+    os.execute(("mv %s/plan %s/other; ln -s ../other %s/plan"):format(own, folder, own))
+    refused(own, "has no plan")
+    os.execute("chmod 750 " .. own)
+    refused(own, "not this user's alone")
+    os.execute(("chmod 700 %s; ln -s own %s/link"):format(own, folder))
+    refused(folder .. "/link", "does not see")
+  end)
+
+  it("is no message of a file that says nothing true", function()
+    local core = require "pmclua.core"
+    for _, text in ipairs { "", "x", ("\255"):rep(64), ("\0"):rep(64) } do assert.is_nil(core.task(text)) end
+    local whole = core.message("task", 7):text("fact", "A=1"):packed()
+    assert.same({ launch = 7, facts = { A = "1" }, results = {}, is_whole = false }, core.task(whole))
+    for count = 1, #whole - 1 do assert.is_nil(core.task(whole:sub(1, count))) end
+    assert.same({}, core.task(whole .. whole:sub(1, 9)).results)
+  end)
+end)
+
+describe("launchers of MPI", function()
+  for name, words in pairs { openmpi = "--allow-run-as-root --oversubscribe", mpich = "" } do
+    it("start each rank of " .. name .. " behind its runner", function()
+      local mpirun = "mpirun." .. name
+      support.need(support.have(mpirun), "there is no " .. mpirun)
+      local ran = stat({ "--launch", ("%s %s -n 3"):format(mpirun, words), "--marks", "-j", program() })
+      assert.equal(0, ran.status, ran.err)
+      local json = require("dkjson").decode(ran.err)
+      local touch = lists.find(json.cells, function(cell) return cell.region == "touch" end)
+      assert.equal(60, touch.values.page_faults.median)
+    end)
+  end
+end)
