@@ -271,8 +271,8 @@ describe("pmclua events", function()
     assert.match("\nbackend_stalls %[%%%]: share of cycles in which the back end was stalled\n"
       .. "    = stalled_cycles_backend / cycles\n    of stalled%-cycles%-backend, cycles\n", result.out)
     local found = json { "--metrics", "memory", "per", "second", "--json" }
-    assert.same({ "memory_bandwidth", 3, "MiB/s" }, { found[1].name, #found[1].variants, found[1].unit })
-    assert.equal("duration_time", found[1].variants[2].events[3])
+    assert.same({ "memory_bandwidth", 5, "MiB/s" }, { found[1].name, #found[1].variants, found[1].unit })
+    assert.equal("duration_time", found[1].variants[2].events[5])
     assert.equal("Intel clients", found[1].variants[2].where)
     local none = run { "--metrics", "nosuchword" }
     assert.same({ 1, "" }, { none.status, none.out })
