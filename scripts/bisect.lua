@@ -17,8 +17,10 @@
 --   reason why there is none. "The ends differ by less than" proves nothing about what lies between:
 --   steps that cancel cannot be seen from the ends. `no other step shown` does not say that there is none.
 -- caveats: COMMAND runs in the folder of each build, without a shell. A build is one layout of the code,
---   which alone may change times by percents: with {seed} in the build command each measurement draws a new
---   one, such as -Wl,--shuffle-sections='.text*={seed}' (lld); without it small steps end as a range.
+--   which alone may change times by percents. --layouts shuffle draws new ones of both sides of each
+--   comparison: lld links the builds again with their functions in other orders. With {seed} in the build
+--   command, such as -Wl,--shuffle-sections='.text*={seed}', each draw is a build of its own. Without either,
+--   small steps end as a range.
 
 local pmc = require "pmclua"
 
@@ -26,6 +28,7 @@ local opt = pmc.options {
   { "good", value = "REVISION", help = "the commit that is fast" },
   { "bad", value = "REVISION", help = "the commit that is slow (default HEAD)" },
   { "build", short = "b", value = "CMD", help = "builds a commit; run by /bin/sh; {seed} draws a layout" },
+  { "layouts", choices = { "shuffle" }, value = "HOW", help = "shuffle: link builds again in other orders" },
   { "events", short = "e", many = true, value = "EVENT",
     help = "what decides; several are tried in turn (default: valgrind::instructions, duration_time)" },
   { "margin", value = "SHARE", help = "a smaller difference is none (default 1%; of counts 0.1%)" },
@@ -63,6 +66,7 @@ if #opt.command == 0 then usage "which command?" end
 pmc.outputs { report = opt.output }
 local ok, found = pcall(pmc.bisect, { good = opt.good, bad = opt.bad or "HEAD", build = opt.build,
   workload = pmc.command { unpack(opt.command) }, events = given(opt.events), margin = opt.margin,
+  layouts = opt.layouts,
   budget = opt.budget, all = opt.all, paths = given(opt.paths), benchmark_paths = given(opt.benchmark_paths),
   simulate = opt.simulate, build_timeout = opt.build_timeout, cache = opt.cache, timeout = opt.timeout,
   pin = opt.pin, why = not opt.no_why, seed = opt.seed, store = opt.store, resume = opt.resume,

@@ -300,6 +300,67 @@ describe("bisect over a repository", function()
     end)
   end)
 
+  -- The number of pages that a program touches depends on the order of its functions.
+  local MOVED = [[
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) void left(void) { __asm__ volatile("nop"); }
+__attribute__((noinline)) void right(void) { __asm__ volatile("nop;nop"); }
+int main(void)
+{
+    size_t pages = %d + ((char *)left < (char *)right ? 0 : 200);
+    left();
+    right();
+    return ((char *)memset(malloc(pages * 4096), 1, pages * 4096))[5] - 1;
+}
+]]
+  local LINKED = "cc -O1 -c prog.c && cc -o prog prog.o"
+
+  local function moved_repository(pages)
+    local folder = support.folder()
+    sh(folder, "git init -q -b main")
+    for i, count in ipairs(pages) do
+      support.write(folder .. "/prog.c", MOVED:format(count) .. "/* " .. i .. " */")
+      sh(folder, "git add prog.c && " .. GIT .. "commit -qm 'number " .. i .. "'")
+    end
+    return folder
+  end
+
+  local function shuffled(folder, more)
+    local options = { build = LINKED, layouts = "shuffle", events = "page-faults", budget = "100s" }
+    for key, value in pairs(more) do options[key] = value end
+    return bisect(folder, options)
+  end
+
+  it("draws layouts by linking one build again, and says what they alone change", function()
+    need()
+    support.need(support.have "ld.lld", "lld is not installed")
+    local folder = moved_repository { 1000, 1000, 4000, 4000 }
+    within(function()
+      local found = shuffled(folder, { good = "HEAD~3" })
+      assert.equal("number 3", found.steps[1].to.subject, tostring(found))
+      assert.matches("new layouts a side", tostring(found))
+      -- The good end as it was built, and four commits whose layouts are drawn.
+      assert.is_true(found.builds.made <= 5, found.builds.made)
+      assert.is_true(found.layout_effect.change.mean > 3)
+      assert.matches("the layout of the code alone changes it by %+", tostring(found))
+    end)
+  end)
+
+  it("refuses layouts that cannot be drawn", function()
+    need()
+    support.need(support.have "ld.lld", "lld is not installed")
+    local folder = moved_repository { 1, 2 }
+    within(function()
+      assert.matches("draws its layouts by itself", message_of(function()
+        shuffled(folder, { good = "HEAD~1", build = "echo {seed}" })
+      end))
+      assert.matches("the build links nothing", message_of(function()
+        shuffled(folder, { good = "HEAD~1", build = "cp /bin/true prog" })
+      end))
+    end)
+  end)
+
   it("refuses what cannot be searched, and says why", function()
     need()
     local folder = repository { {}, { broken = true } }

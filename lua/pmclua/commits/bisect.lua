@@ -40,6 +40,7 @@ local TIME, COUNT = "duration_time", simulated.spec "instructions"
 ---@field answer? pmclua.SearchAnswer of times
 ---@field before? number the counts of the ends
 ---@field after? number
+---@field layout_effect? { commit: pmclua.Commit, change: pmclua.Change } where layouts alone change the time by over 3 %
 ---@field unseen? integer commits in the longest row of which none was counted
 ---@field why? pmclua.Why what the step of a time consists of
 ---@field place? string where a count differs most
@@ -47,7 +48,7 @@ local TIME, COUNT = "duration_time", simulated.spec "instructions"
 ---@field seconds number that it took, resumed ones too
 ---@field path? string of the file from which it can go on
 local Bisection = require("pmclua.public.class").new("commits", "bisection",
-  "reason answer before after unseen why place path margin levels error_of_why")
+  "reason answer before after unseen layout_effect why place path margin levels error_of_why")
 
 local function misuse(form, ...) require("pmclua.explain").misuse(form:format(...), 4) end
 
@@ -237,7 +238,8 @@ local function journal_of(self, about)
 end
 
 local function about_of(options, commits, events, workload)
-  return { good = commits[1].hash, bad = commits[#commits].hash, build = options.build,
+  local build = options.build .. (options.layouts and ", layouts by " .. options.layouts or "")
+  return { good = commits[1].hash, bad = commits[#commits].hash, build = build,
     workload = workload.name, events = table.concat(events, ","),
     paths = table.concat(options.paths or {}, " "),
     benchmark_paths = table.concat(options.benchmark_paths or {}, " ") }
@@ -273,9 +275,11 @@ local function run(self, levels, events)
   local ok, why = pcall(function()
     search_events(self, levels, events)
     for _, step in ipairs(self.steps) do note_benchmark(self, step) end
+    self.layout_effect = self.answer and self.measured:layout_effect(levels, self.event)
     add_why(self)
   end)
   core.catch_interrupts(caught, true)
+  self.builds:release()
   if ok then return end
   if type(why) ~= "table" or not rawget(why, "stop") then error(why, 0) end
   self.reason = why.stop
@@ -291,6 +295,9 @@ function M.bisect(options)
   if workload.kind == "function" then misuse "bisect: a Lua function is the same at each commit" end
   local margin = number_of(units.share, options.margin, "bisect: margin")
   local budget = number_of(units.seconds, options.budget, "bisect: budget") or BUDGET_S
+  if options.layouts and options.build:find("{seed}", 1, true) then
+    misuse 'bisect: a build with {seed} draws its layouts by itself: layouts = "shuffle" is for others'
+  end
   local commits = numbered(repo:between(options.good, options.bad))
   say_dirty(repo, options)
   local made = builds.new(repo, commits, options)

@@ -8,6 +8,7 @@ local lists = require "pmclua.base.lists"
 local output = require "pmclua.host.output"
 local paths = require "pmclua.host.paths"
 local problem = require "pmclua.base.problem"
+local relink = require "pmclua.workload.relink"
 local tools = require "pmclua.host.tools"
 local units = require "pmclua.base.units"
 
@@ -20,6 +21,7 @@ local BUILD_S, CACHE_BYTES = 3600, 10 * 2 ^ 30
 ---@field newest string the hash of the last commit
 ---@field root string the folder of the cache
 ---@field made integer builds of this process
+---@field link_s? number that the last new layout of a build took
 local Builds = {}
 Builds.__index = Builds
 
@@ -46,6 +48,9 @@ end
 ---@param options table of building_options
 ---@return pmclua.Builds
 function M.new(repository, commits, options)
+  if options.layouts and not tools.find "ld.lld" then
+    raise("ENOENT", "layouts are drawn by lld, which is not installed", "apt-get install lld")
+  end
   local cache = paths.cache() or raise("ENOENT",
     "there is no folder for builds: neither XDG_CACHE_HOME nor HOME is set")
   local root = cache .. "/commits/" .. core.hash(repository.common):sub(1, 12)
@@ -54,12 +59,14 @@ function M.new(repository, commits, options)
   return setmetatable({ repository = repository, options = options, newest = commits[#commits].hash,
     limit_s = number_of(units.seconds, options.build_timeout, "build_timeout") or BUILD_S,
     most_bytes = number_of(units.bytes, options.cache, "cache") or CACHE_BYTES,
-    root = root, compiler = compiler(), keys = {}, used = {}, made = 0 }, Builds)
+    root = root, compiler = compiler(), keys = {}, used = {}, locks = {}, made = 0 }, Builds)
 end
 
---- Whether each layout is a build of its own.
+--- Whether a commit has layouts: each is a build of its own, by {seed}, or another link of one build.
 ---@return boolean
-function Builds:draws_layouts() return self.options.build:find("{seed}", 1, true) ~= nil end
+function Builds:draws_layouts()
+  return self.options.layouts ~= nil or self.options.build:find("{seed}", 1, true) ~= nil
+end
 
 -- What decides on a build, but for the seed.
 local function inputs_of(self, hash)
@@ -78,6 +85,7 @@ function Builds:are_equal(a, b) return inputs_of(self, a) == inputs_of(self, b) 
 local function folder_of(self, hash, seed)
   local line = self.options.build:gsub("{seed}", ("%d"):format(seed))
   local parts = { inputs_of(self, hash), line, self.compiler }
+  if self.options.layouts then parts[4] = seed == 0 and "as built" or "shuffled" end
   return self.root .. "/" .. core.hash(table.concat(parts, "\0")):sub(1, 20), line
 end
 
@@ -101,6 +109,7 @@ end
 local function remove(self, folder)
   os.remove(folder .. ".note")
   os.remove(folder .. ".log")
+  core.remove_folder(folder .. ".links")
   self.repository:remove_worktree(folder)
 end
 
@@ -145,6 +154,10 @@ local function is_of_disk(log)
   return said:find("No space left on device", 1, true) or said:find("Disk quota exceeded", 1, true)
 end
 
+local function links_nothing(log)
+  return ("\n" .. (core.read_plain(log, 2 ^ 28) or "")):find("\nit linked nothing in ", 1, true)
+end
+
 -- Runs the build: "built" or "broken". Raises what is no property of the commit.
 local function build(self, folder, line, seed)
   local log = folder .. ".log"
@@ -159,7 +172,21 @@ local function build(self, folder, line, seed)
   if status == 0 then return "built" end
   if status >= 128 then raise("EBUILD", ("the build was killed (status %d): %s"):format(status, log)) end
   if is_of_disk(log) then raise("ENOSPC", "there is no room for the build: " .. log) end
+  if self.options.layouts and links_nothing(log) then
+    raise("EBUILD", "layouts are other links of what is built, but the build links nothing: " .. log,
+      "it must link by cc, c++, gcc, g++, clang or clang++ as PATH finds them")
+  end
   return "broken"
+end
+
+-- Links a built folder again, in the order of functions that a seed draws.
+local function link_again(self, folder, seed)
+  local start = core.now_ns()
+  local line = relink.line(self.options.build, seed, false, folder .. ".links")
+  if build(self, folder, line, seed) ~= "built" then
+    raise("EBUILD", ("layout %d cannot be linked: %s.log"):format(seed, folder))
+  end
+  self.link_s = (core.now_ns() - start) / 1e9
 end
 
 local function prepare(self, hash, folder)
@@ -182,6 +209,25 @@ local function lock(folder)
   return path
 end
 
+-- Builds a commit in its folder.
+local function make(self, hash, folder, line, seed)
+  local path = lock(folder)
+  prepare(self, hash, folder)
+  if self.options.layouts then line = relink.line(line, 0, true, folder .. ".links") end
+  local state = build(self, folder, line, seed)
+  self.made = self.made + 1
+  write_note(folder, state)
+  os.remove(path)
+  if state == "broken" then self.repository:remove_worktree(folder) end
+  return { state = state }
+end
+
+--- Lets other processes have the builds whose layouts this one has drawn.
+function Builds:release()
+  for path in pairs(self.locks) do os.remove(path) end
+  self.locks = {}
+end
+
 --- The folder of a built commit, with a layout of its own where the build draws one; nil: it does not build.
 ---@param hash string
 ---@param seed? integer of its layout; default 0
@@ -189,18 +235,15 @@ end
 ---@return string log of its build
 function Builds:folder(hash, seed)
   local folder, line = folder_of(self, hash, seed or 0)
-  local note = read_note(folder)
+  local note, relinks = read_note(folder), self.options.layouts and (seed or 0) > 0
   if note and (note.state == "broken" or core.stat(folder)) then
     require("lfs").touch(folder .. ".note")
   else
-    local path = lock(folder)
-    prepare(self, hash, folder)
-    local state = build(self, folder, line, seed or 0)
-    self.made = self.made + 1
-    write_note(folder, state)
-    os.remove(path)
-    note = { state = state }
-    if state == "broken" then self.repository:remove_worktree(folder) end
+    note = make(self, hash, folder, line, seed or 0)
+  end
+  if relinks and note.state == "built" then
+    self.locks[lock(folder)] = true
+    link_again(self, folder, seed)
   end
   local is_new = not self.used[folder]
   self.used[folder] = true

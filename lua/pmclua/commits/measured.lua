@@ -6,6 +6,8 @@
 local core = require "pmclua.core"
 local experiments = require "pmclua.experiment"
 local lists = require "pmclua.base.lists"
+local mean = require "pmclua.stats.mean"
+local median = require("pmclua.stats").median
 local output = require "pmclua.host.output"
 local problem = require "pmclua.base.problem"
 local text = require "pmclua.base.text"
@@ -27,6 +29,7 @@ local M = {}
 ---@class pmclua.MeasuredCommits
 ---@field costs pmclua.SearchCosts
 ---@field broken table<string, string> why a commit has no numbers, by its hash
+---@field layouts table<string, { seed: integer, middle: number }[]> what layouts of a commit came to, by its hash
 local Measured = {}
 Measured.__index = Measured
 
@@ -36,7 +39,7 @@ local FIRST_GUESS = { build = 10, link = 2, run = 0.1, pair = 2 }
 ---@return pmclua.MeasuredCommits
 function M.new(options)
   return setmetatable({ options = options, builds = options.builds, journal = options.journal,
-    broken = {}, drawn = {}, began = core.now_ns(), costs = lists.copy(FIRST_GUESS) }, Measured)
+    broken = {}, drawn = {}, layouts = {}, began = core.now_ns(), costs = lists.copy(FIRST_GUESS) }, Measured)
 end
 
 --- Seconds of the budget that are left.
@@ -111,14 +114,14 @@ end
 
 local function remember(self, line)
   line.spent = self.journal.spent + (core.now_ns() - self.began) / 1e9
-  line.build, line.run = self.costs.build, self.costs.run
+  line.build, line.run, line.link = self.costs.build, self.costs.run, self.builds.link_s
   return line
 end
 
 -- Costs as they were known when a line was written: so a search that goes on decides as before.
 local function take_costs(self, line)
   self.costs.build, self.costs.run = line.build or self.costs.build, line.run or self.costs.run
-  self.costs.link = self.builds:draws_layouts() and self.costs.build or 0
+  self.costs.link = line.link or self.builds:draws_layouts() and self.costs.build or 0
 end
 
 local function say(self, form, ...)
@@ -202,10 +205,56 @@ function Measured:draws(commit, event, draws, runs)
     self.broken[commit.hash] = line.why
     if not line.values then return nil end
     list[i] = line.values
+    self.layouts[commit.hash] = self.layouts[commit.hash] or {}
+    table.insert(self.layouts[commit.hash], { seed = seed, middle = median(line.values) })
   end
   say(self, "%s  %s %+.2f %% against the good end, %s of %d runs", commit.name, event,
-    require("pmclua.stats").median(lists.joined(list)), text.plural(draws, "draw"), runs)
+    median(lists.joined(list)), text.plural(draws, "draw"), runs)
   return list
+end
+
+-- ---- layouts -------------------------------------------------------------------------------------------
+
+local AGAIN, RUNS_AGAIN, LEVEL, CERTAIN = 4, 5, 0.95, 0.01
+local NAMED = 3                         -- percent: what layouts alone change by less is not named
+
+-- The slowest and the fastest layout of the commit of which most were drawn.
+local function extremes(self, commits)
+  local commit, most
+  for _, one in ipairs(commits) do
+    local drawn = self.layouts[one.hash]
+    if drawn and (not most or #drawn > #most) then commit, most = one, drawn end
+  end
+  local sorted = lists.copy(most or {})
+  table.sort(sorted, function(a, b) return a.middle < b.middle end)
+  local low, high = sorted[1], sorted[#sorted]
+  if low and high.middle - low.middle > NAMED then return commit, low, high end
+end
+
+--- What layouts alone change, of a commit whose draws were far apart: its slowest layout against its fastest, run anew in
+--- turns. That draws are apart proves nothing: the machine differs between them, too.
+---@param commits pmclua.Commit[]
+---@param event string
+---@return { commit: pmclua.Commit, change: pmclua.Change }? nil: not above 3 %, or not certainly
+function Measured:layout_effect(commits, event)
+  local commit, low, high = extremes(self, commits)
+  if not commit or not self.builds:draws_layouts() then return nil end
+  local costs, values = self.costs, { {}, {} }
+  if 2 * AGAIN * (costs.link + RUNS_AGAIN * costs.pair * costs.run) > self:left() then return nil end
+  for i = 1, AGAIN do
+    for side, layout in ipairs { low, high } do
+      local key = ("again %s %s %d %d"):format(event, commit.hash, layout.seed, i)
+      local line = self.journal:take(key, function()
+        return draw(self, commit, event, RUNS_AGAIN, layout.seed)
+      end)
+      values[side][i] = line.values and median(line.values)
+    end
+  end
+  if #values[1] < AGAIN or #values[2] < AGAIN then return nil end
+  local estimate = mean.unpaired(values[1], values[2])
+  if mean.p(estimate) > CERTAIN or estimate.mean <= NAMED then return nil end
+  local from, to = mean.interval(estimate, LEVEL)
+  return { commit = commit, change = { mean = estimate.mean, low = from, high = to } }
 end
 
 return M

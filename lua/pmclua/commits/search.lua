@@ -146,6 +146,7 @@ local function compare_ends(self)
     local estimate = compare(self, before, after)
     self.ends = interval(estimate)
     if max(abs(self.ends.low), abs(self.ends.high)) < self.problem.margin then
+      update(self)
       return answer(self, "none", "equal")
     end
     if mean.p(estimate) < DIFFERENT then return nil end

@@ -51,7 +51,8 @@ end
 
 local WHY_RANGE = {
   broken = "those between do not build or run",
-  layout = "less than six times what layouts alone change: {seed} in the build command draws new ones",
+  layout = "less than six times what layouts alone change: --layouts shuffle, or {seed} in the build, "
+    .. "draws new ones",
   budget = "the budget is spent", interrupted = "interrupted", undecided = "more runs tell no more",
 }
 
@@ -115,6 +116,12 @@ local function effort(self)
   return "  " .. table.concat(parts, " · ")
 end
 
+local function of_layouts(self)
+  local found = self.layout_effect
+  return found and { ("  the layout of the code alone changes it by %s (two of %s, new runs)"):format(
+    interval(found.change), found.commit.name) } or {}
+end
+
 -- Steps that the search cannot have seen.
 local function reservations(self)
   local lines, answer = {}, self.answer
@@ -147,6 +154,7 @@ function M.words(self)
   end
   for _, step in ipairs(self.steps) do lists.append(lines, lines_of_step(self, step)) end
   lines[#lines + 1] = effort(self)
+  lists.append(lines, of_layouts(self))
   lists.append(lines, reservations(self))
   if self.place then lines[#lines + 1] = "  why: " .. text.safe(self.place) end
   if self.why then lines[#lines + 1] = "  why: " .. self.why.sentence end
@@ -162,8 +170,8 @@ local function commit_data(commit)
 end
 
 local ORDER = { "format", "event", "good", "bad", "reason", "sentence", "before", "after", "ends", "mean",
-  "low", "high", "posterior", "has_others", "steps", "from", "commits", "change", "hash", "author", "date",
-  "subject", "merge", "notes", "why", "builds", "seconds", "path" }
+  "low", "high", "posterior", "has_others", "layout_effect", "unseen", "steps", "from", "commits", "change",
+  "hash", "author", "date", "subject", "merge", "notes", "why", "builds", "seconds", "path" }
 
 --- The facts of the answer.
 ---@param self pmclua.Bisection
@@ -178,7 +186,8 @@ function M.facts(self)
   return { order = ORDER, value = { format = 1, event = self.event, good = self.commits[1].hash,
     bad = self.commits[#self.commits].hash, reason = self.reason,
     sentence = #self.steps == 0 and none(self) or nil, before = self.before, after = self.after,
-    ends = answer.ends, posterior = answer.q, has_others = answer.has_others, steps = steps,
+    ends = answer.ends, posterior = answer.q, has_others = answer.has_others,
+    layout_effect = self.layout_effect and self.layout_effect.change, unseen = self.unseen, steps = steps,
     why = self.why and self.why.sentence or self.place, builds = self.builds.made, seconds = self.seconds,
     path = self.path } }
 end

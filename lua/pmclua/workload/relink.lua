@@ -7,6 +7,7 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
 
@@ -64,7 +65,7 @@ export PMCLUA_LINKS PMCLUA_TOOLS
 PMCLUA_TOOLS=$PATH
 for folder; do
   cd "$start" && cd -- "$folder" || exit
-  PMCLUA_LINKS=$tool/links/$(pwd -P | cksum | tr ' ' -)
+  PMCLUA_LINKS=${PMCLUA_KEPT:-$tool/links}/$(pwd -P | cksum | tr ' ' -)
   mkdir -p "$PMCLUA_LINKS"
   if [ "$first" ]; then
     chmod +x "$tool/bin/compiler" "$tool/bin/linker"
@@ -122,6 +123,19 @@ end
 ---@return string[]
 function M.words(build, folders)
   return lists.joined { { "/bin/sh", "{links}/layout", "{seed}", "{first}", build }, folders }
+end
+
+--- A shell's line that builds in its working directory, or links there again what was built.
+---@param build string for /bin/sh
+---@param seed integer 0: as it was built
+---@param is_first boolean the build itself is to run
+---@param kept string the folder of its links, which outlives this process
+---@return string
+function M.line(build, seed, is_first, kept)
+  local words = M.words(build, { "." })
+  local levels = { links = M.folder(), seed = ("%d"):format(seed), first = is_first and "first" or "" }
+  for i = 1, 4 do words[i] = shellwords.fill(words[i], levels) end
+  return ("PMCLUA_KEPT=%s %s"):format(shellwords.join { kept }, shellwords.join(words))
 end
 
 return M

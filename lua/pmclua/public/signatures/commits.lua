@@ -22,6 +22,7 @@ record bisect_options building_options
   events?: string|string[] -- what decides; several are tried in turn
   margin?: share -- of the ends: a smaller difference is none; default: 1 %, of counts 0.1 %
   budget?: duration -- how long it may take; default: 2 h
+  layouts?: name -- "shuffle": lld links each build again in drawn orders of its functions
   all?: boolean -- true: every step, not the largest alone
   simulate?: boolean -- true: Valgrind's instructions decide
   why?: boolean -- false: what the step consists of is not measured
@@ -41,6 +42,7 @@ class bisection bisection
     merge, notes
   reason?: string -- why there is none or no single commit: "equal", "undecided", "budget", "gradual", "refuted",
     "broken", "layout", "same" or "interrupted"
+  layout_effect?: table -- commit and change (percent), where layouts alone change the time by more than 3 %
   why?: why -- what the first step consists of
   seconds: number -- that it took
   path?: string -- the file from which it can go on
