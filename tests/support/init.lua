@@ -118,8 +118,10 @@ function M.run(words, options)
       (options.limit_s or 60) * M.slower,
       options.user and ORDINARY_USER or "", quoted(words), place, place, place, place)
   os.execute(command)
-  return { status = tonumber(M.read(place .. "/status")), out = M.read(place .. "/out"),
+  local result = { status = tonumber(M.read(place .. "/status")), out = M.read(place .. "/out"),
     err = M.read(place .. "/err") }
+  for _, name in ipairs { "/in", "/out", "/err", "/status", "" } do os.remove(place .. name) end
+  return result
 end
 
 --- Runs a compiler; raises with what it says where it fails.

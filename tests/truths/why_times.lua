@@ -96,5 +96,6 @@ for number = 1, tries do
   end
   io.stdout:flush()
 end
+require("pmclua.core").remove_folder(folder)
 print(("%d of %d tries hold the truth; %d had no line"):format(held, made, tries - made))
 os.exit(held >= HOLD * made and made >= tries / 2 and 0 or 1)
