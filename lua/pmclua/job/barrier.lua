@@ -3,6 +3,9 @@
 -- Invariant: no rank begins a block before the others have ended theirs before it, but for ranks that did not come: each is
 -- waited for once, and said. One that has ended, or failed, is not waited for. Each rank adds lines to a file of its own
 -- in the job's folder, which all of them see: that needs no library of a launcher. Files are of one launch.
+--
+-- The first rank that is still there leads: it reads the files of all others and says "go"; these read its file alone. So
+-- a block costs as many readings as there are ranks, not their square.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -16,18 +19,20 @@ local M = {}
 local LONGEST_NS = 60e9                             -- that a rank is waited for
 local FIRST_PAUSE_NS, LONGEST_PAUSE_NS, SLOWER = 1e5, 2e6, 1.5
 local PAST_ALL = 2 ^ 53                            -- a block that none is behind
-local TAIL, MOST_BYTES = 256, 2 ^ 26             -- two lines and more; a million blocks
+local TAIL, MOST_BYTES = 256, 2 ^ 26             -- two blocks' lines and more; a million blocks
 
 ---@class pmclua.job.Barrier
 ---@field lines pmclua.core.Lines the file of this rank
----@field others table<integer, string> files by rank; without those that were waited for in vain
+---@field rank integer
+---@field others table<integer, string> files by rank; without those that have ended or were waited for in vain
 ---@field all string[] files of all ranks
 ---@field boot string
 ---@field late table<integer, integer> by rank the block to which it did not come
+---@field leads boolean whether this rank is the first of those that are still there
 local Barrier = {}
 Barrier.__index = Barrier
 
---- The barrier of this process's launch. Ranks that are complete have nothing to come for.
+--- The barrier of this process's launch.
 ---@param job pmclua.Job
 ---@return pmclua.job.Barrier? barrier nil: no launcher says how many ranks there are
 function M.new(job)
@@ -37,28 +42,28 @@ function M.new(job)
   os.remove(path_of(rank))
   local lines, code, number = core.lines(path_of(rank), "shared")
   if not lines then refuse("create", path_of(rank), code, number) end
-  local self = setmetatable({ lines = lines, others = {}, all = {}, late = {},
-    boot = owners.here().boot or "unknown" }, Barrier)
+  local self = setmetatable({ job = job, rank = rank, lines = lines, others = {}, all = {}, late = {},
+    leads = false, boot = owners.here().boot or "unknown" }, Barrier)
   for one = 0, size - 1 do
     self.all[one + 1] = path_of(one)
-    if one ~= rank and job:state(one + 1).state ~= "complete" then self.others[one] = path_of(one) end
+    if one ~= rank then self.others[one] = path_of(one) end
   end
   return self
 end
 
--- The block that a rank came to last; 0: none.
-local function reached(path)
+-- The block that a rank came to last, or that it said "go" for; 0: none.
+local function reached(path, word)
   local file = core.open_plain(path)
   if not file then return 0 end
   local facts = core.stat(path)                     -- NFS knows the size anew where a file was opened
-  local tail = facts and file:read_at(math.max(0, facts.bytes - TAIL), TAIL) or ""
+  local tail = "\n" .. (facts and file:read_at(math.max(0, facts.bytes - TAIL), TAIL) or "")
   file:close()
-  return tonumber(tail:match ".*\ncame (%d+)\n" or tail:match "^came (%d+)\n") or 0
+  return tonumber(tail:match(".*\n" .. word .. " (%d+)\n")) or 0
 end
 
-local function wait_for(path, block, until_ns)
+local function wait_for(path, word, block, until_ns)
   local pause_ns = FIRST_PAUSE_NS
-  while reached(path) < block do
+  while reached(path, word) < block do
     if core.interrupts() > 0 then return true end
     if core.now_ns() > until_ns then return false end
     core.pause(pause_ns)
@@ -67,16 +72,52 @@ local function wait_for(path, block, until_ns)
   return true
 end
 
+-- Waits for a rank; it is not waited for again where it does not come, or has left.
+local function await_rank(self, one, word, block, until_ns)
+  local path = self.others[one]
+  if not wait_for(path, word, block, until_ns) then self.late[one] = block
+  elseif reached(path, word) < PAST_ALL then return end
+  self.others[one] = nil
+end
+
+-- Ranks that are complete have nothing to come for.
+local function has_to_come(self, one)
+  local comes = self.others[one] and self.job:state(one + 1).state ~= "complete"
+  if not comes then self.others[one] = nil end
+  return comes
+end
+
+-- The first of the ranks before this one that is still there; nil: this one is the first.
+local function leader_of(self)
+  for one = 0, self.rank - 1 do
+    if self.others[one] and (self.leader == one or has_to_come(self, one)) then
+      self.leader = one
+      return one
+    end
+  end
+end
+
+local function lead(self, block, until_ns)
+  for _, one in ipairs(lists.keys(self.others)) do
+    if self.leads or has_to_come(self, one) then await_rank(self, one, "came", block, until_ns) end
+  end
+  self.leads = true
+  self.lines:append(("go %d\n"):format(block))
+end
+
 --- Waits until all ranks have come to a block.
 ---@param block integer from 1, warm-ups among them
 function Barrier:await(block)
   if block == self.block then return end
   self.block = block
   self.lines:append(("came %d\n"):format(block))
-  local until_ns = core.now_ns() + LONGEST_NS
-  for one, path in pairs(self.others) do
-    if not wait_for(path, block, until_ns) then self.late[one], self.others[one] = block, nil end
+  local until_ns, leader = core.now_ns() + LONGEST_NS, leader_of(self)
+  while leader do
+    await_rank(self, leader, "go", block, until_ns)
+    if self.others[leader] then break end
+    leader = leader_of(self)                         -- the one that led has left
   end
+  if not leader then lead(self, block, until_ns) end
   self.lines:append(("began %d %.0f %s\n"):format(block, tonumber(core.now_ns()), self.boot))
 end
 
@@ -95,11 +136,12 @@ local function starts_of(paths)
   return nil, "how far apart their starts are is not known: hosts have clocks of their own"
 end
 
---- What is to be said of the run: how far apart the ranks began their blocks, and which were not waited for.
+--- What is to be said of the run: how far apart the ranks began their blocks, which the one that leads says, and which
+--- were not waited for.
 ---@return string[]
 function Barrier:remarks()
-  local list, spreads = {}, {}
-  local starts, why = starts_of(self.all)
+  local list, spreads, starts, why = {}, {}, nil, nil
+  if self.leads then starts, why = starts_of(self.all) end
   for _, start in pairs(starts or {}) do
     if start.is_shared then spreads[#spreads + 1] = start.last - start.first end
   end
@@ -119,7 +161,7 @@ end
 
 --- Leaves: nobody waits for this rank any more, which may need fewer blocks than others.
 function Barrier:close()
-  self.lines:append(("came %d\n"):format(PAST_ALL))
+  self.lines:append(("go %d\ncame %d\n"):format(PAST_ALL, PAST_ALL))
   self.lines:close()
 end
 
