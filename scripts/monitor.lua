@@ -62,7 +62,7 @@ if opt.separator and format == "table" then format = "csv" end
 local function refuse(why) fail { misuse = true, message = why } end
 if opt.separator == "" then refuse "-x takes what is to stand between fields" end
 if opt.separator and format ~= "csv" then refuse("-x is for CSV, and --format says " .. format) end
-local is_open, put = pcall(pmc.output, opt.output or has_command and 2 or 1, opt.append and "a" or "w")
+local is_open, put = pcall(pmc.output, opt.output or has_command and 2 or 1, opt.append and "a" or "w", true)
 if not is_open then fail(put) end
 local ok, monitor = pcall(start)
 if not ok then fail(monitor) end

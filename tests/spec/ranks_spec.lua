@@ -77,6 +77,58 @@ describe("a rank", function()
   end)
 end)
 
+describe("the ranks of a launch", function()
+  local function stat(number, words, options)
+    local variables = { PMI_RANK = number, PMI_SIZE = "4" }
+    for name, value in pairs(NONE) do variables[name] = variables[name] or value end
+    return support.pmclua({ "stat", "-e", "page-faults", unpack(words) },
+      support.merged({ env = variables }, options))
+  end
+
+  it("report once, and each to a file of its own", function()
+    local folder = support.folder()
+    local first, other = stat("0", { "true" }), stat("2", { "true" })
+    assert.matches("page%-faults", first.err)
+    assert.matches("rank 0 of 4 alone; the others' are not kept", (first.err:gsub("%s+", " ")))
+    assert.same({ 0, "", "" }, { other.status, other.out, other.err })
+    for _, number in ipairs { "0", "2" } do
+      local ran = stat(number, { "-o", "out.txt", "--store", "out.jsonl", "true" }, { folder = folder })
+      assert.equal(0, ran.status, ran.err)
+      local name = ("%s/out-%s-rank%s"):format(folder, hostname(), number)
+      assert.matches("page%-faults", support.read(name .. ".txt"))
+      assert.is_true(support.exists(name .. ".jsonl"))
+    end
+    assert.is_false(support.exists(folder .. "/out.txt"))
+  end)
+
+  it("end as their programs did, and say what went wrong", function()
+    assert.equal(3, stat("2", { "sh", "-c", "exit 3" }).status)
+    local missing = stat("2", { "/no/such/program" })
+    assert.equal(127, missing.status)
+    assert.matches("no such file", missing.err)
+  end)
+
+  it("have one run with marks, or are told how to have more", function()
+    local refused = stat("0", { "-r", "2", "--marks", "true" })
+    assert.equal(125, refused.status)
+    assert.matches("MPI can begin once in a launch.*%-%-launch 'srun %-n 4'", (refused.err:gsub("%s+", " ")))
+    assert.equal(0, stat("0", { "--marks", "true" }).status)
+  end)
+
+  it("of an experiment report once, too", function()
+    local script = support.write(support.folder() .. "/one.lua", [[
+      return require("pmclua").experiment { workloads = { "true" }, events = "page-faults", repetitions = 2 }
+    ]])
+    for number, said in pairs { ["0"] = "page%-faults", ["1"] = "^$" } do
+      local variables = { PMI_RANK = number, PMI_SIZE = "2" }
+      for name, value in pairs(NONE) do variables[name] = variables[name] or value end
+      local ran = support.pmclua({ script, "--no-store", "--quiet" }, { env = variables })
+      assert.equal(0, ran.status, ran.err)
+      assert.matches(said, ran.out)
+    end
+  end)
+end)
+
 describe("under mpirun", function()
   local ROOT = { OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1" }
 

@@ -102,14 +102,16 @@ function M.run(experiment, overrides, gating)
 end
 
 local function report(result, overrides)
-  local to_terminal = not overrides.output or overrides.output == "-"
+  local place = output.place(overrides.output)
+  if not place then return end
+  local to_terminal = type(place) == "number" or place == "-"
   local by_ending = not to_terminal and require("pmclua.report").format_of(overrides.output, "result")
   local options = { format = overrides.format or by_ending or "table", stream = to_terminal and 1 or nil,
     show = overrides.show, columns = overrides.columns }
   -- With --store - records go to standard output, and a report only to a file.
   local is_streamed = overrides.store == "-" and not overrides.no_store
   if not is_streamed or overrides.output then
-    output.write(function(put) result:write(put, options) end, overrides.output)
+    output.write(function(put) result:write(put, options) end, place)
   end
 end
 

@@ -219,6 +219,20 @@ local function is_run_here(workload)
 end
 local function is_command(workload) return type(workload) == "table" and workload.kind == "command" end
 
+-- What calls MPI_Init can do so once in a launch.
+local function check_repeated(declaration, options)
+  local _, size = require("pmclua.host.rank").number()
+  local runs = declaration.repetitions + declaration.warmup
+  local is_repeated = runs > 1 or declaration.stop ~= nil
+  local is_of_marks = declaration.regions and declaration.regions.kind == "marks"
+  if options.is_own or not is_of_marks or not is_repeated or (size or 1) == 1 then return end
+  error(explain.problem { code = "EINVAL", operation = "run",
+    message = ("marks in one of %d ranks: MPI can begin once in a launch, and %d runs are asked for"):format(
+      size, runs),
+    hint = "ask for one run; or have pmclua repeat the launch: pmclua stat --launch 'srun -n "
+      .. size .. "' -r 10 --marks -- PROGRAM" }, 0)
+end
+
 -- Starts the runner where it will be needed as it is: so it gets ready while the rest is checked and planned.
 local function warm_up(session, workloads, layout)
   if layout or lists.all(workloads, is_run_here) then return end
@@ -290,7 +304,7 @@ local function run_plan(declaration, plan, session, into, options)
 end
 
 -- The result with how it ended. Raises what ended the run before anything was measured.
-local function conclude(declaration, into, ended)
+local function conclude(declaration, into, ended, options)
   local result, file = into.result, into.file
   local remarks = require("pmclua.base.remarks").new()
   remarks:append(into.remarks)
@@ -308,6 +322,7 @@ local function conclude(declaration, into, ended)
   require("pmclua.result.ending").set(result, ended.status, ended.problem or file.problem,
     ended.status == "interrupted" and signal or nil)
   result.path, result.remarks = file.path, { unpack(remarks) }
+  result.remarks[#result.remarks + 1] = require("pmclua.host.rank").remark(options)
   result.cut_off, result.waits = ended.cut_off, ended.waits
   result.expectations = into.expectations:results(result.remarks)
   if ended.status == "complete" and declaration.fit then
@@ -338,7 +353,7 @@ local function run_planned(self, options, session, plan, header, stored)
       require("pmclua.host.output").note("%s", header.same_program)
     end
     return conclude(self.declaration, into, is_idle(self.declaration, options, plan) and NOT_RUN
-      or run_plan(self.declaration, plan, session, into, options))
+      or run_plan(self.declaration, plan, session, into, options), options)
   end)
   depth = depth - 1
   local was_interrupted = ok and require("pmclua.result.ending").of(result) == "interrupted"
@@ -356,6 +371,7 @@ function M.run(experiment, options, session)
   running.check_interrupted()
   note_use(experiment)
   options = require("pmclua.host.rank").options(options)
+  check_repeated(experiment.declaration, options)
   session = session or require("pmclua.workload.session").new()
   local ok, result = pcall(function()
     return run_planned(experiment, options, session, plan_beside_runner(experiment, options, session))

@@ -52,11 +52,26 @@ function M.check(path)
   if not before then os.remove(path) end
 end
 
+--- Where a report of this process goes: of the ranks of a launch each has a file of its own, and rank 0 alone the
+--- standard streams; nil: nowhere.
+---@param to? pmclua.OutputPlace
+---@return pmclua.OutputPlace?
+function M.place(to)
+  local ranks, is_file = require "pmclua.host.rank", type(to) == "string" and not STREAMS[to]
+  if is_file then return ranks.number() and ranks.path(to) or to end
+  return ranks.reports() and (to or 1) or nil
+end
+
 --- Opens what a report goes to. Raises an error object where it cannot be.
 ---@param to? pmclua.OutputPlace
 ---@param mode? "w"|"a"
+---@param by_rank? boolean each rank of a launch writes to it, as of what is kept nowhere else
 ---@return fun(piece: string) put writes a text at once; raises an error object where it could not be
-function M.open(to, mode)
+function M.open(to, mode, by_rank)
+  if not by_rank then
+    to = M.place(to)
+    if not to then return function() end end
+  end
   local put = open(to, mode)
   return function(piece) put(text.printed(piece)) end
 end

@@ -107,6 +107,21 @@ function M.path(path)
   return M.name(stem) .. ending
 end
 
+--- Whether this process writes to standard streams what all ranks would write there: it is rank 0, or none.
+---@return boolean
+function M.reports() return (M.number() or 0) == 0 end
+
+--- What rank 0 says of a report that it alone makes; nil: there are no others.
+---@param options table of a run
+---@return string?
+function M.remark(options)
+  local rank, size = M.number()
+  if options.is_own or rank ~= 0 or (size or 1) == 1 then return nil end
+  local kept = options.store == false and "the others' are not kept: --store FILE does that"
+    or "each has stored its own; `pmclua report` takes the files of all"
+  return ("these are the values of rank 0 of %d alone; %s"):format(size, kept)
+end
+
 --- Options of a run, with files of this rank's own.
 ---@param options table store and resume may be paths; is_own: they are this process's already
 ---@return table

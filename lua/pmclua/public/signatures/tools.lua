@@ -29,9 +29,10 @@ pmc.fail(problem: any, how?: integer(0..255)|"command")
   is for scripts that run one: 125, or 126 and 127 if it could not be executed.
   > pcall(pmc.fail, "there is no such file", 1)
 
-pmc.output(to?: path|integer(1..2), mode?: "w"|"a") -> put: function
+pmc.output(to?: path|integer(1..2), mode?: "w"|"a", by_rank?: boolean) -> put: function
   Opens what a report goes to: a path, "-" or 1 for standard output, 2 for standard error. `put(text)` writes at
-  once; of control characters only line ends, tabs and the colours of reports.
+  once; of control characters only line ends, tabs and the colours of reports. Of the ranks of a launch each writes a
+  file of its own, and rank 0 alone to the standard streams; by_rank: each of them, to what is named.
   raises an error, as `put` does, where not all of it can be written
   > pmc.output "-" "all is well\n"
 
