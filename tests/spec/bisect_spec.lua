@@ -284,6 +284,8 @@ describe("bisect over a repository", function()
         assert.equal(0, again.builds.made)
         assert.equal(whole.steps[1].to.hash, again.steps[1].to.hash)
       end
+      support.write(file, "")
+      assert.equal(whole.steps[1].to.hash, bisect(folder, { events = COUNT, resume = file }).steps[1].to.hash)
       assert.matches("it is of another search", message_of(function()
         bisect(folder, { events = COUNT, resume = file, good = "HEAD~4" })
       end))

@@ -1,13 +1,16 @@
 -- bisect_built.lua: does bisect name the commit in real repositories with real builds, whose truth is known?
 --
 -- usage: [CPU=N] ./pmclua tests/truths/bisect_built.lua counts|times [HISTORIES] [FIRST SEED]
+--        ./pmclua tests/truths/bisect_built.lua kills [KILLS] [FIRST SEED]
 --        (counts is part of make check-bisect)
 -- Each history is of 16 to 24 commits of a small C program: most change text or code that is not run, one or two plant
 -- work that stays; with counts there is as much work that a later commit reverts, and a merge whose branch may bring
 -- the step: --all must name all that lasts, without it a step that lasts must be named. With times commits add functions
 -- that move the others, and the planted work is +5 %. Exit 1 where an answer is wrong.
 -- Builds take gcc and git alone. With CPU=N all of it runs on that CPU: so several can run side by side, each on its own
--- CPU from its own FIRST SEED. Answers go to standard error, standard output has the one line of totals.
+-- CPU from its own FIRST SEED. Answers go to standard error, standard output has the one line of totals. With kills,
+-- searches by counts are killed at random moments and gone on with: the answer must be that of a search that nobody
+-- killed, and nothing that was built is built again.
 
 dofile((debug.getinfo(1, "S").source:sub(2):gsub("truths/[^/]*$", "")) .. "support/program.lua")
 
@@ -26,7 +29,8 @@ local WAYS = {
   counts = { rounds = 2000, unit = 1, build = "cc -O1 -g -o prog prog.c", events = "valgrind::instructions" },
   times = { rounds = 4000000, unit = 2, events = "duration_time", budget = "4min", build = SHUFFLED },
 }
-local way = WAYS[kind] or error("counts or times, not " .. kind)
+WAYS.kills = WAYS.counts
+local way = WAYS[kind] or error("counts, times or kills, not " .. kind)
 
 local HEAD = [[
 volatile unsigned long sink;
@@ -114,7 +118,7 @@ local function write_history(seed)
   local source = self.source
   plain(self)
   local events, length = {}, 15 + source:integer(8)
-  if kind == "counts" then
+  if kind ~= "times" then
     local is_planted = source:uniform() < 0.4
     if source:uniform() < 0.6 then events[source:integer(length)] = excursion end
     if source:uniform() < 0.5 then
@@ -162,6 +166,68 @@ local function played(seed)
   require("pmclua.core").remove_folder(own.folder)
   io.stderr:write(("%d: %s\n"):format(seed, answer), answer ~= "right" and said or "")
   return answer
+end
+
+-- ---- kills ---------------------------------------------------------------------------------------------
+
+local MOST_S = 1.5                      -- of a search that is killed
+
+-- One go at a search in a process of its own, whose builds are logged: its answer; nil: it was killed.
+local function go(self, cache, seconds)
+  local file = cache .. "/search.jsonl"
+  local good = git(self.folder, "rev-list --max-parents=0 HEAD"):gsub("%s", "")
+  local words = { "env", "XDG_CACHE_HOME=" .. cache, "timeout", "--foreground", "-s", "KILL",
+    ("%.3f"):format(seconds), support.program, "bisect", "-q", "--all", "--simulate", "--no-why", "--format",
+    "json", "--good", good, "--build", ("%s && basename $PWD >>%s/built"):format(way.build, cache),
+    support.exists(file) and "--resume" or "--store", file, "--", "./prog" }
+  local ran = support.run(words, { folder = self.folder, limit_s = 600 })
+  if ran.status == 137 then return nil end
+  if ran.status ~= 0 then error(ran.err) end
+  return table.concat(lists.map(require("dkjson").decode(ran.out).steps, function(step)
+    return ("%s %s %d"):format(step.from.hash, step.commits[#step.commits].hash, step.after)
+  end), "\n")
+end
+
+-- The builds of which a note says that they are complete.
+local function complete(cache)
+  local notes = support.output_of("find " .. support.quote(cache) .. " -name '*.note'")
+  return lists.set(lists.collect(notes:gmatch "(%x+)%.note"))
+end
+
+local function built(cache)
+  local log = cache .. "/built"
+  return support.exists(log) and support.lines_of(log) or {}
+end
+
+-- Kills searches of one history, up to `most` times: how often it was killed, and what is wrong with that.
+local function kill_searches(seed, most)
+  local own, kills, source = write_history(seed), 0, random.new(seed, "kills")
+  local whole, cache = own.folder .. "/whole", own.folder .. "/killed"
+  for _, place in ipairs { whole, cache } do require("lfs").mkdir(place) end
+  local wanted, wrong, answer = go(own, whole, 600), {}
+  repeat
+    local known, before = complete(cache), #built(cache)
+    answer = go(own, cache, kills < most and MOST_S * source:uniform() or 600)
+    for i, name in ipairs(built(cache)) do
+      if i > before and known[name] then wrong[#wrong + 1] = "built again: " .. name end
+    end
+    kills = kills + (answer and 0 or 1)
+  until answer
+  if answer ~= wanted then wrong[#wrong + 1] = ("answer\n%s\ninstead of\n%s"):format(answer, wanted) end
+  require("pmclua.core").remove_folder(own.folder)
+  return kills, wrong
+end
+
+if kind == "kills" then
+  local kills, seed, began, failed = 0, first, os.time(), 0
+  while kills < histories do
+    local more, wrong = kill_searches(seed, histories - kills)
+    io.stderr:write(("%d: %d kills\n"):format(seed, more), table.concat(wrong, "\n"))
+    kills, seed, failed = kills + more, seed + 1, failed + #wrong
+  end
+  print(("kills: %d in %d histories from %d: wrong %d; %d s"):format(kills, seed - first, first, failed,
+    os.time() - began))
+  os.exit(failed > 0 and 1 or 0)
 end
 
 local cpu = os.getenv "CPU"

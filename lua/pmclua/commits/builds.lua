@@ -14,7 +14,7 @@ local units = require "pmclua.base.units"
 
 local M = {}
 
-local BUILD_S, CACHE_BYTES = 3600, 10 * 2 ^ 30
+local BUILD_S, CACHE_BYTES, ORPHAN_S = 3600, 10 * 2 ^ 30, 60
 
 ---@class pmclua.Builds
 ---@field options table of building_options
@@ -145,8 +145,10 @@ end
 
 -- ---- building ------------------------------------------------------------------------------------------
 
+-- All that takes part in a build holds its log locked.
 local SHELL =
-  'cd "$0" && exec </dev/null >"$1" 2>&1 && unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX && '
+  'cd "$0" && exec </dev/null >"$1" 2>&1 && { ! command -v flock >/dev/null || flock 1; } && '
+  .. 'unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX && '
   .. 'export PMCLUA_SEED="$2" && eval "$3"'
 
 local function is_of_disk(log)
@@ -209,9 +211,21 @@ local function lock(folder)
   return path
 end
 
+-- What was building where pmclua was killed goes on, and would write into the folder that is made anew.
+local function await_end(folder)
+  local flock, log = tools.find "flock", folder .. ".log"
+  if not flock or not core.stat(log) then return end
+  local _, _, status = tools.read(flock, { "-w", ("%d"):format(ORPHAN_S), log, "true" },
+    { seconds = 2 * ORPHAN_S })
+  if status == 1 then
+    raise("EBUSY", ("a build that was begun before has not ended in %d s: %s"):format(ORPHAN_S, folder))
+  end
+end
+
 -- Builds a commit in its folder.
 local function make(self, hash, folder, line, seed)
   local path = lock(folder)
+  await_end(folder)
   prepare(self, hash, folder)
   if self.options.layouts then line = relink.line(line, 0, true, folder .. ".links") end
   local state = build(self, folder, line, seed)

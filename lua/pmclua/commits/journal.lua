@@ -60,6 +60,8 @@ end
 ---@param is_resumed? boolean
 ---@return pmclua.Journal
 function M.open(path, about, is_resumed)
+  -- A search that was killed before it wrote anything begins anew.
+  is_resumed = is_resumed and core.read_plain(path) ~= ""
   local self = setmetatable({ path = path, stored = {}, spent = 0 }, Journal)
   if is_resumed then read(self, about) end
   if path then
