@@ -261,6 +261,7 @@ struct pmclua_profile_map { uint64_t kind, start, bytes, offset, file; uint32_t 
 struct pmclua_profile_sample {
     uint64_t file, offset, maps, time_ns, data_address, data_source;
     uint32_t pid, tid, has_registers, stack_bytes;
+    uint32_t cpu, unused;           /* cpu: where the event tells the address; else 0 */
 };
 
 /* FFI-END */

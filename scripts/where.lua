@@ -55,8 +55,8 @@ local opt = pmc.options(pmc.targets.options {
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
   { "heap", false, help = "with --data: blocks of the heap by where they were allocated (LD_PRELOAD)" },
-  { "by", value = "B", choices = { "object", "member", "function" },
-    help = "with --data: objects, their members, or objects by function" },
+  { "by", value = "B", choices = { "object", "member", "function", "source", "node" },
+    help = "with --data: objects, their members; objects by function, source or node" },
   { "lines", false, help = "source lines instead of functions" },
   { "inlined", false, help = "what was inlined under its own name, not under the function it stands in" },
   { "annotate", value = "FUNCTION", help = "its source and instructions beside their counts" },
@@ -131,7 +131,8 @@ local function measure()
   return pmc.where(unpack(words))
 end
 
-local VIEWS = { object = "data", member = "data member", ["function"] = "data function" }
+local VIEWS = { object = "data", member = "data member", ["function"] = "data function",
+  source = "data source", node = "data node" }
 
 -- What a line of the table is.
 local function view()

@@ -35,8 +35,10 @@ void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua
     native->sample_type |= PERF_SAMPLE_ADDR;
     if (has_source(&sampler->asked.attr))
         native->sample_type |= PERF_SAMPLE_DATA_SRC;
-    if (has_addresses(&sampler->asked.attr))
+    if (has_addresses(&sampler->asked.attr)) {
+        native->sample_type |= PERF_SAMPLE_CPU;
         return;
+    }
     native->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     native->sample_regs_user = ALL_REGISTERS;
     native->sample_stack_user = STACK_BYTES;
@@ -131,9 +133,10 @@ int sampler_take_record(struct pmclua_sampler *sampler, const struct perf_event_
     out->pid = sample->pid;
     out->tid = sample->tid;
     out->data_address = *word++;
-    if (is_told)
+    if (is_told && word < end) {
+        out->cpu = (uint32_t)*word++;
         out->data_source = has_source(&sampler->asked.attr) && word < end ? *word : 0;
-    else
+    } else if (!is_told)
         take_registers(out, word, end);
     return 0;
 }

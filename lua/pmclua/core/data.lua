@@ -32,6 +32,8 @@ local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "ex
 ---@field is_in_frame boolean of a stack: in the frame of the function that was sampled
 ---@field is_block boolean a block of the heap: `start` and `bytes` are its
 ---@field site? integer of a block: its number in `pmclua.core.HeapLog`
+---@field source ffi.cdata* as the PMU tells it (perf_mem_data_src); 0: it does not
+---@field cpu? integer that accessed it, of events that tell addresses
 ---@field is_of_thread boolean a variable that each thread has: `address` is its distance from the thread pointer
 ---@field address number|ffi.cdata*
 ---@field start number|ffi.cdata* of what is mapped there, `bytes` long
@@ -46,6 +48,7 @@ local function access_of(raw)
     code_offset = exact(raw.code_offset), has_place = raw.certainty <= C.PMCLUA_DATA_NEXT,
     is_write = raw.is_write ~= 0, is_stack = raw.is_stack ~= 0, is_of_thread = raw.is_of_thread ~= 0,
     is_in_frame = raw.is_in_frame ~= 0, is_block = raw.is_block ~= 0,
+    source = raw.source, cpu = raw.certainty == C.PMCLUA_DATA_TOLD and tonumber(raw.cpu) or nil,
     site = raw.site > 0 and tonumber(raw.site) or nil,
     address = exact(raw.address), start = exact(raw.start), bytes = exact(raw.bytes),
     offset = exact(raw.offset), number = exact(raw.number), size = tonumber(raw.size),

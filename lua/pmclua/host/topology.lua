@@ -102,6 +102,15 @@ local function node_of(cpu)
   return "N0"
 end
 
+--- The number of a CPU's NUMA node, where the machine has several; nil: it has one.
+---@param cpu integer
+---@return integer?
+function M.node(cpu)
+  local online = M.parse(line(root() .. "/node/online") or "0") or {}
+  local name = #online > 1 and node_of(cpu)
+  return name and tonumber(name:match "%d+") or nil
+end
+
 local PARTS = { core = core_of, die = die_of, socket = socket_of, node = node_of,
   cpu = function(cpu) return cpu end }
 

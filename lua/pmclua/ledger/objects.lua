@@ -15,6 +15,12 @@ local function member_name(line, at)
   return line.fn .. (at.member or is_unknown and " (place not certain)" or "")
 end
 
+local function source_name(line, at) return ("%s: %s"):format(line.fn, at.source or "not told from where") end
+
+local function node_name(line, at)
+  return at.node and ("%s, from node %d"):format(line.fn, at.node) or line.fn
+end
+
 local function line_name(line, at)
   if not at.address then return line.fn .. " (place not certain)" end
   return ("%s +%d"):format(line.fn, at.address - at.address % LINE)
@@ -25,6 +31,8 @@ local NAMES = {
   data = function(line) return line.fn end,
   ["data line"] = line_name,
   ["data member"] = member_name,
+  ["data source"] = source_name,
+  ["data node"] = node_name,
   ["data function"] = function(line, at) return ("%s in %s"):format(line.fn, at.fn) end,
 }
 

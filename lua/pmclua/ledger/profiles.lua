@@ -97,7 +97,8 @@ local function add_to(map, name, count)
   return map
 end
 
----@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function"
+---@alias pmclua.CodeBy "function"|"inlined"|"line"|"inlined line"|pmclua.DataBy
+---@alias pmclua.DataBy "data"|"data line"|"data member"|"data source"|"data node"|"data function"
 ---  inlined: functions as the source has them, with what was copied into others, and without what was copied into them
 
 --- What profiles hold of one side.

@@ -5,9 +5,11 @@
 
 local accesses = require "pmclua.core.data"
 local core = require "pmclua.core"
+local data_source = require "pmclua.profile.data_source"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
+local topology = require("pmclua.base.lazy").module "pmclua.host.topology"
 
 local M = {}
 
@@ -17,6 +19,8 @@ local NUMBERED = 64             -- elements of larger arrays are not told apart:
 ---@class pmclua.DataAt what was sampled at one place of an object from one function
 ---@field address? number offset in the object: of memory without a variable, of its cache line; nil: it is not certain
 ---@field member? string of a variable, as it is written behind its name: "[3].hits"; nil: unknown, or it has none
+---@field source? string where it was answered, as the PMU tells it
+---@field node? integer of the CPU that accessed it, where the event tells that and the machine has several NUMA nodes
 ---@field is_fed? true the instruction computed with what was loaded from there; else it accessed it
 ---@field is_write? true
 ---@field fn string the function of the instruction
@@ -183,21 +187,41 @@ local function line_of(lines, object)
   return line
 end
 
+-- The NUMA node of a CPU; nil: there is one alone.
+local function node_of(self, cpu)
+  local known = self.nodes[cpu]
+  if known == nil then
+    known = topology.node(cpu) or false
+    self.nodes[cpu] = known
+  end
+  return known or nil
+end
+
+-- Where an access was answered and from where it was made, as far as the event tells.
+local function origin_of(self, access)
+  local is_told = access.source ~= 0
+  return is_told and data_source.text(access.source) or nil, access.cpu and node_of(self, access.cpu),
+    access.is_write or is_told and data_source.is_write(access.source)
+end
+
 local function add(self, access)
   local object = found_object(self, access)
   local line, offset = line_of(self.lines, object), place_in(object, access)
   local code = self.found.files[access.code]
   local fn = code and self.attribution:place(code, access.code_offset).fn or "?"
-  local is_fed, is_write = access.kind == "computing with", access.is_write
+  local is_fed = access.kind == "computing with"
+  local source, node, is_write = origin_of(self, access)
   local of_fn = line.by_fn[fn] or {}
   line.by_fn[fn] = of_fn
   local key = 4 * (offset or -1) + (is_fed and 2 or 0) + (is_write and 1 or 0)
-  if object.member then key = key .. object.member end
+  if object.member or source or node then
+    key = table.concat({ key, object.member or "", source or "", node or "" }, "\0")
+  end
   local at = of_fn[key]
   if not at then
     local members = offset and object.members
     at = { address = offset, member = object.member or members and member_at(members, offset),
-      is_fed = is_fed or nil, is_write = is_write or nil, fn = fn,
+      is_fed = is_fed or nil, is_write = is_write or nil, fn = fn, source = source, node = node,
       count = 0, samples = 0 }
     of_fn[key], line.at[#line.at + 1] = at, at
   end
@@ -209,7 +233,10 @@ end
 local function by_place(a, b)
   if (a.address or -1) ~= (b.address or -1) then return (a.address or -1) < (b.address or -1) end
   if a.fn ~= b.fn then return a.fn < b.fn end
-  if a.member ~= b.member then return (a.member or "") < (b.member or "") end
+  for _, name in ipairs { "member", "source" } do
+    if a[name] ~= b[name] then return (a[name] or "") < (b[name] or "") end
+  end
+  if a.node ~= b.node then return (a.node or -1) < (b.node or -1) end
   return tostring(a.is_fed) .. tostring(a.is_write) < tostring(b.is_fed) .. tostring(b.is_write)
 end
 
@@ -265,7 +292,7 @@ end
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
 function M.of(found, attribution, rest, log)
   local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {},
-    members = {}, blocks = {} }
+    members = {}, blocks = {}, nodes = {} }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
   for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end

@@ -136,15 +136,19 @@ local function put_code(entry, profile, keep)
   entry.code = next(codes) and json.object(codes) or nil
 end
 
--- The places of each object as [offset, is_fed, is_write, function, count, samples, member]; null: not known; a member
--- that is not is left out.
+-- The places of each object as [offset, is_fed, is_write, function, count, samples, member, source, node]; null: not
+-- known; what is not at the end is left out.
 local function data_of(data)
   local objects = lists.map(data.lines, function(line)
     local object = { file = line.file, build_id = line.build_id, fn = line.fn, which = line.which,
       kind = line.kind, bytes = line.bytes, count = line.count, samples = line.samples }
     object.at = array(lists.map(line.at, function(at)
-      return array { at.address or json.null, at.is_fed or false, at.is_write or false, at.fn, at.count,
-        at.samples, at.member }
+      local place = array { at.address or json.null, at.is_fed or false, at.is_write or false, at.fn,
+        at.count, at.samples }
+      local more = { at.member or json.null, at.source or json.null, at.node or json.null }
+      local last = at.node and 3 or at.source and 2 or at.member and 1 or 0
+      for i = 1, last do place[#place + 1] = more[i] end
+      return place
     end))
     return object
   end)
@@ -344,7 +348,8 @@ end
 local function read_data_place(list)
   if not is_table(list) then refuse "data" end
   local at = { address = list[1], is_fed = list[2] or nil, is_write = list[3] or nil, fn = list[4],
-    count = list[5], samples = list[6], member = list[7] }
+    count = list[5], samples = list[6], member = list[7], source = list[8],
+    node = list[9] }
   take(at, "address", is_number, true)
   take(at, "is_fed", is_flag, true)
   take(at, "is_write", is_flag, true)
@@ -352,6 +357,8 @@ local function read_data_place(list)
   take(at, "count", is_count)
   take(at, "samples", is_count)
   take(at, "member", is_text, true)
+  take(at, "source", is_text, true)
+  take(at, "node", is_count, true)
   return at
 end
 

@@ -317,7 +317,13 @@ class where w
   missing: integer -- repetitions without a partner
   > w = pmc.where("true", { event = "page-faults" })
 
-where:ledger(by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function") -> ledger
+type data_view = "data"|"data line"|"data member"|"data source"|"data node"|"data function"
+  What was accessed, divided as a table of it may be.
+
+type code_view = "function"|"inlined"|"line"|"inlined line"|data_view
+  What a line of a table of code, or of data, is.
+
+where:ledger(by?: code_view) -> ledger
   What each function or line has of the total; by "inlined…" under the names of the functions that were inlined;
   by "data…" what each variable, stack and mapping has, or each cache line, member, or each of them in each function.
   > print(#w:ledger("line").lines)
@@ -347,7 +353,7 @@ where:write(path?: path, options?: where_report_options)
   > w:write("-", { format = "csv" })
 
 record where_report_options shown_options
-  by?: "function"|"inlined"|"line"|"inlined line"|"data"|"data line"|"data member"|"data function"
+  by?: code_view
   most?: integer(1..) -- lines that a table shows; default: 20
   annotate?: string -- a function, whose source and instructions are shown
   sources?: path[] -- folders below which sources may be
