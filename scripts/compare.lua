@@ -55,6 +55,8 @@ local opt = pmc.options {
   { "ignore-failure", false, short = "i", help = "keep runs that exit with a nonzero status" },
   { "shell", false, help = "run the commands with /bin/sh" },
   { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
+  { "launch", value = "WORDS", help = "start them so, as 'srun -n 4': each rank is counted" },
+  { "ranks", many = true, value = "LIST", help = "with --launch: values of {ranks} in it, e.g. 1,2,4" },
   { "store", value = "FILE", help = "store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
   { "limit", short = "l", many = true, value = "LIMIT",
@@ -124,8 +126,8 @@ end
 
 -- What is decided when something is measured; results were.
 local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "build",
-  "against-dir", "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "store",
-  "note" }
+  "against-dir", "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "launch",
+  "ranks", "store", "note" }
 
 local function refuse_measuring()
   for _, name in ipairs(MEASURING) do
@@ -165,22 +167,24 @@ local function layout()
 end
 
 local function compare_commands()
-  local workloads, times = {}, {}
+  local workloads, times, launch = {}, {}, pmc.targets.launch(opt) or {}
   for i, word in ipairs(opt.workloads) do
     -- A command against itself shows how much differs by chance alone.
     times[word] = (times[word] or 0) + 1
     local name = times[word] == 1 and word or ("%s (%d)"):format(word, times[word])
-    workloads[i] = pmc.command { word, shell = opt.shell, name = name }
+    workloads[i] = pmc.command { word, shell = opt.shell, name = name,
+      launch = launch.words }
   end
   if opt.against_dir then
     local word = opt.workloads[1]
     table.insert(workloads, 1, pmc.command { word, shell = opt.shell, cwd = opt.against_dir,
-      name = ("%s in %s"):format(word, opt.against_dir) })
+      launch = launch.words, name = ("%s in %s"):format(word, opt.against_dir) })
   end
   experiment = pmc.experiment { name = "compare", workloads = workloads, baseline = workloads[1].name,
     events = #opt.events > 0 and opt.events or nil, metrics = opt.metrics,
     repetitions = opt.repetitions or 30, warmup = opt.warmup or 2, margin = opt.margin,
-    primary = opt.primary, control = opt.control or nil, layout = layout(), seed = opt.seed,
+    factors = launch.factors, primary = opt.primary, control = opt.control or nil, layout = layout(),
+    seed = opt.seed,
     timeout = opt.timeout, pin = opt.pin, on_failure = opt.ignore_failure and "keep" or "stop",
     notes = #opt.note > 0 and opt.note or nil,
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil,

@@ -153,6 +153,22 @@ describe("a launch that is not whole", function()
 end)
 
 describe("what a launch is asked", function()
+  it("compares two programs, rank by rank", function()
+    local ran = support.pmclua({ "compare", "-r", "8", "-e", "page-faults", "--launch",
+      LAUNCHER .. " {ranks}", "--ranks", "1,2", program(), "ls /" }, { env = OF_OTHERS })
+    assert.equal(0, ran.status, ran.err)
+    assert.matches("ranks", ran.out)
+    assert.matches("MORE", ran.out)
+  end)
+
+  it("is none of what is run beside an experiment, or over time", function()
+    local command = pmc.command { "true", launch = LAUNCHER .. " 2" }
+    local said = "'true' is launched by '.*launcher 2': only an experiment's workloads are"
+    local prepared = { events = "page-faults", prepare = command }
+    assert.matches(said, support.message_of(pmc.measure, "true", prepared))
+    assert.matches(said, support.message_of(pmc.monitor, { command = command, events = "page-faults" }))
+  end)
+
   it("is refused where it cannot be", function()
     local cases = { [{ "--ranks", "2", "true" }] = "%-%-ranks goes with %-%-launch",
       [{ "--launch", "srun -n {ranks}", "true" }] = "how many are {ranks}",

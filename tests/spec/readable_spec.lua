@@ -21,6 +21,7 @@ local FILES = {
   { "traced.jsonl", { workload = "/tmp/t" }, "cpu_clock", 474064, "read_calls <= +5%" },
   { "data.jsonl", {}, "cpu_clock", 1550013.5, "cpu_clock <= +100%" },
   { "drawn.jsonl", { workload = "rows", n = 16 }, "page_faults", 0, "page_faults <= +5%" },
+  { "launched.jsonl", { workload = "true", ranks = 2 }, "page_faults", 96.5, "page_faults <= +5%" },
   { "merged.jsonl", { file = "saved" }, "task_clock", 432988.5, "page_faults <= +5%" },
   { "job", { n = "/" }, "page_faults", 73, "page_faults <= +5%", is_job = true },
 }

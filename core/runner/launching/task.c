@@ -213,7 +213,10 @@ static int make_folder(struct task *task)
         && sscanf(end + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start) == 1;
     snprintf(task->memory, sizeof task->memory, "/dev/shm/pmclua-marks-%llu-%d-%llu-XXXXXX",
              is_known ? (unsigned long long)facts.st_ino : 0, (int)getpid(), start);
-    return mkdtemp(task->memory) ? 0 : -errno;
+    if (mkdtemp(task->memory))
+        return 0;
+    task->memory[0] = '\0';
+    return -errno;
 }
 
 static int make_table(struct task *task)
@@ -345,24 +348,44 @@ static const char *begin(struct task *task, const char *folder, char *const *arg
     return result < 0 ? strerror(-result) : NULL;
 }
 
+static void forget(struct task *task)
+{
+    struct pmclua_message *messages[] = { &task->about, &task->workload, &task->events, &task->run, &task->facts };
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        pmclua_message_free(messages[i]);
+    event_set_free(&task->set);
+    if (task->command)
+        command_free(task->command);
+    if (task->memory[0])
+        remove_table(task);
+    const int descriptors[] = { task->folder, task->file, task->marks };
+    for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
+}
+
+/* Without its end the file says that this task was lost. */
+static int leave_end(struct task *task)
+{
+    int result = pmclua_message_begin(&task->facts, PMCLUA_MSG_TASK, message_header(&task->about)->id);
+    return result < 0 ? result : write_whole(task->file, task->facts.bytes, task->facts.used);
+}
+
 int task_run(const char *folder, char *const *argv, const char **why)
 {
     struct task task = { .folder = -1, .file = -1, .marks = -1 };
+    struct pmclua_result ended = { 0 };
     *why = begin(&task, folder, argv);
-    if (*why)
-        return NOT_BEGUN;
-    struct pmclua_result ended;
-    int marks = 0, left = run_program(&task, &ended);
-    if (task.table) {
-        marks = leave_table(&task);
-        remove_table(&task);
+    int is_begun = *why == NULL;
+    if (is_begun) {
+        int result = run_program(&task, &ended);
+        if (result == 0 && task.table)
+            result = leave_table(&task);
+        if (result == 0)
+            result = leave_end(&task);
+        if (result < 0)
+            *why = "what it counted could not be written";
     }
-    event_set_free(&task.set);
-    command_free(task.command);
-    /* Without its end the file says that this task was lost. */
-    if (left == 0 && marks == 0)
-        pmclua_message_begin(&task.facts, PMCLUA_MSG_TASK, message_header(&task.about)->id);
-    if (left < 0 || marks < 0 || write_whole(task.file, task.facts.bytes, task.facts.used) < 0 || close(task.file) < 0)
-        *why = "what it counted could not be written";
-    return end_as(&ended);
+    forget(&task);
+    return is_begun ? end_as(&ended) : NOT_BEGUN;
 }

@@ -60,7 +60,8 @@ function command.new(spec)
   local self = lists.deep_copy(named)
   self.argv = argv_of(list, named.shell)
   if #list == 1 and not named.shell then self.asked = unquoted(list[1]) end
-  if named.launch then self.launch = words_of(named.launch, "launch") end
+  local hint = "let a shell run it, sh -c '…' sh, or "
+  if named.launch then self.launch = words_of(named.launch, "launch", hint) end
   if type(named.launch) == "string" then self.launch_asked = unquoted(named.launch) end
   self.name = named.name or (named.shell and list[1]) or shellwords.join(self.argv)
   return setmetatable(self, Command)
@@ -131,8 +132,18 @@ local function with_log(env, log)
   return changes
 end
 
+--- Raises where it is to be run by itself, without what launches it.
+function Command:check_alone()
+  if not self.launch then return end
+  error(explain.problem { code = "EINVAL", operation = "run",
+    message = ("'%s' is launched by '%s': only an experiment's workloads are"):format(self.name,
+      shellwords.join(self.launch)),
+    hint = "leave `launch` out here" }, 0)
+end
+
 --- Adds this command, with its levels filled in, to a definition.
 function Command:define(message, levels, options)
+  self:check_alone()
   for _, word in ipairs(shellwords.fill_all(self.argv, levels)) do message:text("argument", word) end
   local log = options and options.log
   local changes = log and with_log(self.env, log) or self.env

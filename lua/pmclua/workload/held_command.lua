@@ -70,6 +70,7 @@ end
 ---@return pmclua.Held
 function M.start(inner, options)
   options = options or {}
+  inner:check_alone()
   local problem = problem_of(inner, options.levels or {})
   if problem then error(problem, 0) end
   local runner, _, errnum = core.runner(paths.runner())

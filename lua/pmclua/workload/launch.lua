@@ -43,7 +43,7 @@ end
 function Launch:command(workload)
   local mine = lists.copy(workload)
   mine.argv = lists.joined { workload.launch or {}, { paths.runner(), "task", self.folder }, workload.argv }
-  mine.grace_ns = GRACE_NS
+  mine.grace_ns, mine.launch = GRACE_NS, nil
   return setmetatable(mine, getmetatable(workload))
 end
 
