@@ -7,7 +7,7 @@
 --   same as plateaus), `fit` (the same with the curve that fits best, dashed beyond the data, and its
 --   residuals), `scatter` (every value and that curve), `forest` (every verdict: ratios and intervals),
 --   `regression` (counts over iterations, with their line and residuals), `order` (values in time order),
---   `histogram`.
+--   `histogram`, `roofline` (rates under measured roofs: see `pmclua roofline`).
 --   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE]
@@ -47,7 +47,7 @@
 local pmc = require "pmclua"
 
 local KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression",
-  "order", "histogram", "time" }
+  "order", "histogram", "roofline", "time" }
 
 local opt = pmc.options {
   { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },

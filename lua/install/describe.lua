@@ -18,7 +18,8 @@ local M = {}
 
 -- Building a declaration needs these, and they do nothing yet.
 local HARMLESS = { "command", "kernel", "call", "buffer", "snippet", "function", "self", "pid", "thread",
-  "cpus", "system", "cgroup", "targets", "events", "metrics", "formats", "stats", "version", "machine" }
+  "cpus", "system", "cgroup", "targets", "events", "metrics", "formats", "stats", "version", "machine",
+  "doctor" }
 
 local function stand_in(found)
   local function declare(declaration)

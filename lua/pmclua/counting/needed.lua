@@ -90,6 +90,9 @@ end
 local function known_names(declaration)
   local have = { iterations = true }
   for _, factor in ipairs(declaration.factors) do have[factor.name] = true end
+  for _, workload in ipairs(declaration.workloads or {}) do
+    for name in pairs(workload.constants and workload:constants() or {}) do have[name] = true end
+  end
   for _, metric in ipairs(declaration.metrics) do have[metric.name] = true end
   for _, one in ipairs(declaration.events) do
     have[one.field] = true

@@ -237,6 +237,7 @@ function M.header(declaration, plan)
     factors = lists.map(declaration.factors, function(factor) return { factor.name, factor.levels } end),
     workloads = lists.map(control.workloads(declaration, plan.cells), function(workload)
       return { name = workload.name, kind = workload.kind, per = workload.per, control = workload.control,
+        constants = workload.constants and workload:constants(),
         launch = workload.launch and require("pmclua.workload.shellwords").join(workload.launch) }
     end),
     cells = lists.map(plan.cells, function(cell) return { workload = cell.workload.name,

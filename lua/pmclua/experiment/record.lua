@@ -139,6 +139,8 @@ end
 function M.lookup(record, declaration, is_whole)
   local index_of, metrics, depth = {}, lists.by(declaration.metrics or {}, "name"), 0
   for index, event in ipairs(declaration.events) do index_of[event.field] = index end
+  local workload = lists.by(declaration.workloads or {}, "name")[record.workload]
+  local constants = workload and workload.constants and workload:constants() or {}
   local lookup
   local function evaluate(metric)
     if depth > #declaration.metrics then return nil, metric.name .. " is defined by itself" end
@@ -152,6 +154,7 @@ function M.lookup(record, declaration, is_whole)
     return function(name)
       if name == "iterations" then return record.iterations end
       if record.levels[name] ~= nil then return record.levels[name] end
+      if constants[name] then return constants[name] end
       local index, metric = index_of[name], metrics[name]
       if metric and not index then return evaluate(metric) end
       local count = index and whole_value(record, index, declaration.events)

@@ -62,6 +62,9 @@ end
 function M.is_known(result, name)
   local named = result.event_by_field[name] or result.metric_by_name[name] or result.factor_by_name[name]
   return named ~= nil or name == "iterations" or name == "wall_ns"
+    or lists.any(result.header.workloads, function(workload)
+      return (workload.constants or {})[name] ~= nil
+    end)
 end
 
 --- The first name that a metric or limit needs and the result has nothing for; nil where it has all.

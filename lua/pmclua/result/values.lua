@@ -238,6 +238,8 @@ local function lookup_of(cell, read)
     local value, why = read(name)
     if value ~= nil or why then return value, why end
     local other, level = cell.result.metric_by_name[name], cell.levels[name]
+    if level == nil then level = (cell.result.workload_by_name[cell.workload].constants or {})[name] end
+    if level == nil and not other then return nil, ("%s has no %s"):format(cell.workload, name) end
     if not other then return tonumber(level), ("%s is %s: not a number"):format(name, tostring(level)) end
     if depth > #cell.result.metrics then return nil, name .. " is defined by itself" end
     depth = depth + 1

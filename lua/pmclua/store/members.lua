@@ -110,7 +110,7 @@ M.event = {
   core_cpus = text, part_of = text, unlike = text,
 }
 
-M.workload = { per = text, control = text, launch = text }
+M.workload = { per = text, control = text, launch = text, constants = map_of(number) }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
   text = text, empty = flag }, given = texts, run = count }

@@ -191,6 +191,19 @@ function Kernel:define(message, levels, options)
   end
 end
 
+--- Its parameters that are numbers, which formulae name; nil: none.
+---@return table<string, number>?
+function Kernel:constants()
+  local constants
+  for name, value in pairs(self.params or {}) do
+    if tonumber(value) then
+      constants = constants or {}
+      constants[name] = tonumber(value)
+    end
+  end
+  return constants
+end
+
 --- How a repetition failed, in words; nil: it did not.
 function Kernel:complaint(result)
   local what = "the kernel " .. self.name

@@ -33,7 +33,7 @@ pmc.formats(kind?: name) -> names: string[]
   > print(table.concat(pmc.formats "gate", " "))
 
 record plot_options picture_options
-  kind?: name -- distribution, ecdf, factor, staircase, scatter, fit, forest, regression, order, histogram or time
+  kind?: name -- distribution ecdf factor staircase scatter fit forest regression order histogram roofline time
   name?: name -- the event or metric; default: the primary one
 
 record picture_options

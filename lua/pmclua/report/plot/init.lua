@@ -12,7 +12,7 @@ local text = require "pmclua.base.text"
 local M = {}
 
 M.KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression", "order",
-  "histogram", "time" }
+  "histogram", "roofline", "time" }
 M.FORMATS = { "text", "svg", "png", "pdf", "eps" }
 
 local WIDEST = 120              -- characters of text
@@ -129,6 +129,9 @@ function M.new(result, options)
   local kind = options.kind or default_kind(result, name)
   if kind == "time" then
     explain.misuse("a result is no time series: --kind time takes what `pmclua monitor --json` wrote", 3)
+  end
+  if kind == "roofline" then
+    return M.of_chart(kind, require("pmclua.report.plot.roofline").chart(result), options)
   end
   if kind == "forest" then
     local chart = require("pmclua.report.plot.forest").chart(result, options.name and name)
