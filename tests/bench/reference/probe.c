@@ -1,8 +1,9 @@
 /*
  * probe.c: a function that is called often, as it is or with bare uprobes: two that only count, one on its
- * first instruction and one on its return.
+ * first instruction and one on its return; stepped, emulated: one on the first alone, or on another function's, which
+ * Linux emulates.
  *
- * usage: probe plain|bare N    mean ns of a call, by the program's own clock
+ * usage: probe plain|bare|stepped|emulated N    mean ns of a call, by the program's own clock
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,8 +25,16 @@ __asm__(".text\n.globl probed\n.type probed, %function\nprobed:\n"
 #else
         "mov %rdi, %rax\nadd $1, %rax\nprobed_return: ret\n"
 #endif
-        ".size probed, . - probed\n.globl probed_return\n");
+        ".size probed, . - probed\n.globl probed_return\n"
+        ".globl with_nop\n.type with_nop, %function\nwith_nop: nop\n"
+#ifdef __aarch64__
+        "add x0, x0, #1\nret\n"
+#else
+        "lea 1(%rdi), %rax\nret\n"
+#endif
+        ".size with_nop, . - with_nop\n");
 long probed(long value);
+long with_nop(long value);
 extern char probed_return[];
 
 /* The offset in the file that holds `address` of this program. */
@@ -70,9 +79,12 @@ int main(int argc, char **argv)
         put_probe((void *)probed);
         put_probe(probed_return);
     }
+    long (*called)(long) = strcmp(argv[1], "emulated") == 0 ? with_nop : probed;
+    if (strcmp(argv[1], "stepped") == 0 || called == with_nop)
+        put_probe((void *)called);
     uint64_t start = now_ns();
     for (long i = 0; i < count; i++)
-        sum += probed(i);
+        sum += called(i);
     double ns = (double)(now_ns() - start) / (double)count;
     printf("%.1f\n", sum ? ns : 0.0);
     return 0;
