@@ -39,7 +39,7 @@ local opt = pmc.options {
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
   { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
-  { "over", value = "FACTOR", help = "rank, host, file, a factor: its spread and outliers" },
+  { "over", value = "FACTOR", help = "rank, host, shard, thread, a factor: its spread, outliers" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
@@ -78,8 +78,8 @@ end
 local TELL_APART = { file = true, rank = true, host = true }
 
 local function load()
-  local files = { by = opt.by or TELL_APART[opt.over] and opt.over or nil, unpack(opt.files) }
-  local result = #opt.files > 0 and pmc.load(files) or pmc.load()
+  local result = pmc.load { by = opt.by or TELL_APART[opt.over] and opt.over or nil, over = opt.over,
+    unpack(opt.files) }
   return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
     primary = opt.primary, fit = opt.fit }
 end

@@ -39,6 +39,7 @@ local FORMATS = {
 local KINDS = {
   result = { blocks = "tables", facts = "facts", records = "records", times = true,
     cells = true },
+  over = { blocks = "over", facts = "over", records = "over", who = "a report over a factor" },
   comparison = { blocks = "compared", who = "a comparison" },
   where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
   topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },
@@ -119,7 +120,9 @@ end
 ---@param options? pmclua.ReportOptions
 ---@param kind? string "result" by default
 function M.write(object, put, options, kind)
-  kind, options = kind or "result", options or {}
+  options = options or {}
+  kind = kind or "result"
+  if kind == "result" and options.over then kind = "over" end
   local name = options.format or M.formats(kind)[1]
   local form = form_named(name, kind)
   if not form and kind == "result" and own[name] then return own[name](object, put, options) end

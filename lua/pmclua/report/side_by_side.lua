@@ -34,7 +34,7 @@ local function rest_of(cell, by, varies)
     return ("%s %s"):format(text.safe(name), words.level(name, cell.levels[name]))
   end)
   if by ~= "workload" and varies.workload then table.insert(parts, 1, text.safe(cell.workload)) end
-  return table.concat(lists.joined { parts, require("pmclua.result.cell").parts(cell) }, ", ")
+  return table.concat(lists.joined { parts, require("pmclua.result.cell").parts(cell, by) }, ", ")
 end
 
 -- Verdicts by cell and quantity.
@@ -84,7 +84,8 @@ function M.arrange(result, by)
       grid.cells[rest] = {}
       grid.rest[#grid.rest + 1] = rest
     end
-    grid.cells[rest][cell_key.level(cell, by)] = cell
+    local level = cell_key.level(cell, by)
+    if level ~= nil then grid.cells[rest][level] = cell end
   end
   return grid
 end

@@ -107,8 +107,11 @@ local function add_tree(tables, result)
   return lists.joined { tables, require("pmclua.report.topdown").differences(tree) }
 end
 
--- The names that a report was asked to show, in their order; all by default.
-local function shown_names(result, asked)
+--- The names that a report was asked to show, in their order; all by default.
+---@param result pmclua.Result
+---@param asked? string|string[]
+---@return string[]
+function M.shown_names(result, asked)
   if not asked then return M.names(result) end
   local words_asked = lists.joined(lists.map(type(asked) == "string" and { asked } or asked, function(one)
     return lists.collect(one:gmatch "[^,%s]+")
@@ -138,15 +141,7 @@ local function side_by_side(result, names, by)
   return { module.table(result, names, by, compared_of(result)) }
 end
 
-local function over(result, names, by)
-  if by == "rank" then result = require("pmclua.result.ranks").by(result) or result end
-  local problem = require("pmclua.report.side_by_side").problem(result, by)
-  if problem then require("pmclua.base.problem").misuse(problem, 4) end
-  return { require("pmclua.report.over").table(result, names, by) }
-end
-
 local function tables_of_cells(result, names, options)
-  if options.over then return over(result, names, options.over) end
   local shown = result:list()
   local several = #shown > 1
   if several and options.columns then return side_by_side(result, names, options.columns) end
@@ -158,7 +153,7 @@ local function tables_of_cells(result, names, options)
 end
 
 local function tables_of(result, options)
-  local names = shown_names(result, options.show)
+  local names = M.shown_names(result, options.show)
   local growth = result.header.fit and require("pmclua.report.growth").block(result, names)
   return lists.append(tables_of_cells(result, names, options), { growth })
 end
@@ -179,6 +174,17 @@ local function has_nothing(result)
   end)
 end
 
+--- Blocks of a result with its question and the notes on the whole.
+---@param result pmclua.Result
+---@param blocks pmclua.ReportBlock[]
+---@param options pmclua.ReportOptions
+---@return pmclua.Report
+function M.around(result, blocks, options)
+  local question = result.header.question
+  return { question = question and text.safe(question) or nil, blocks = blocks, result = result,
+    notes = notes.result(result, options.show and M.shown_names(result, options.show)) }
+end
+
 --- A result as blocks.
 ---@param result pmclua.Result
 ---@param options? pmclua.ReportOptions `show`: names of quantities; `columns`: "workload" or a factor, whose levels
@@ -186,16 +192,14 @@ end
 ---@return pmclua.Report
 function M.blocks(result, options)
   options = options or {}
-  local question, followed = result.header.question, M.followed(result)
+  local followed = M.followed(result)
   local function make() return tables_of(result, options) end
   if #followed > 0 then
     return require("pmclua.report.regions").report(followed, options, result.header.baseline and make() or {})
   end
   if has_nothing(result) then return { blocks = {}, notes = notes.failure(result), result = result } end
   local is_printed = options.format == "latex" or options.columns
-  return { question = question and text.safe(question) or nil,
-    blocks = is_printed and require("pmclua.report.words").rounding(make) or make(),
-    notes = notes.result(result, options.show and shown_names(result, options.show)), result = result }
+  return M.around(result, is_printed and require("pmclua.report.words").rounding(make) or make(), options)
 end
 
 return M

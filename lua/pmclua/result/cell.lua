@@ -160,10 +160,11 @@ end
 
 --- The parts of its run or target that it is of: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.
 ---@param cell pmclua.Cell
+---@param but? string a part that is said elsewhere
 ---@return string[]
-function M.parts(cell)
+function M.parts(cell, but)
   return lists.map(cell_key.PARTS, function(name)
-    if cell[name] == nil then return nil end
+    if cell[name] == nil or name == but then return nil end
     local value = tostring(cell[name])
     -- A cgroup is recorded where a thread is, and is called what it is.
     local is_cgroup = name == "thread" and value:find "^cgroup "

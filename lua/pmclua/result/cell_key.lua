@@ -17,13 +17,15 @@ function M.is_part(one)
     or one.task ~= nil
 end
 
---- The level of a factor in a cell: of "workload" its workload's name.
+--- The level of a factor in a cell: of "workload" its workload's name, of a part such as "thread" which one.
 ---@param cell pmclua.Cell
 ---@param name string
 ---@return any
 function M.level(cell, name)
   if name == "workload" then return cell.workload end
-  return cell.levels[name]
+  local level = cell.levels[name]
+  if level == nil and lists.contains(M.PARTS, name) then return cell[name] end
+  return level
 end
 
 --- Whether two cells of a result ran in the same blocks: those of different files did not.

@@ -19,12 +19,25 @@ local function new_result(header, path)
   return ok and result or refuse("read", path, tostring(result))
 end
 
-local function load_one(path)
+-- The empty result of a header, what takes its records, and what ends that: `over` is what they are to be told apart by.
+local function receiver(header, path, over)
+  local split = over and require("pmclua.result.split").new(header, over)
+  if split then
+    local result = new_result(split.header, path)
+    local take, take_packed = split:takers(result)
+    return result, take, take_packed, function() split:finish(result) end
+  end
+  local result = new_result(header, path)
+  return result, function(record) results.add(result, record) end, function(...)
+    return results.add_packed(result, ...)
+  end, function() end
+end
+
+local function load_one(path, over)
   local stored = store.open(path)
-  local result = new_result(stored.header, path)
-  stored.each(function(record) results.add(result, record) end, true, function(first, _, packed, values)
-    return results.add_packed(result, first, packed, values)
-  end)
+  local result, take, take_packed, finish = receiver(stored.header, path, over)
+  stored.each(take, true, function(first, _, packed, values) return take_packed(first, packed, values) end)
+  finish()
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.remarks = { unpack(stored.remarks) }
   result.header.hosts = result.header.hosts or hosts.several(stored.hosts)
@@ -99,25 +112,24 @@ end
 -- stays.
 local GC_PAUSE = 150
 
-local function load_several(paths, by)
+local function load_several(paths, by, over)
   collectgarbage("setpause", GC_PAUSE)
   local files, headers = open_all(paths)
   local header, maps = merged_headers(headers, paths, by)
-  local result = new_result(header, paths[1])
-  local function take(record) results.add(result, record) end
-  result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take,
-    function(...) return results.add_packed(result, ...) end)
+  local result, take, take_packed, finish = receiver(header, paths[1], over)
+  result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take, take_packed)
+  finish()
   return result
 end
 
 -- A job's shards as one sweep; where each ran all of it, one file for each rank.
-local function load_job(folder, by)
+local function load_job(folder, by, over)
   local paths, lacks, job = shards_of(folder)
   if #paths == 0 then
     error(explain.problem { code = "ENODATA", operation = "load",
       message = ("%s: no shard has stored anything yet"):format(text.safe(folder)) }, 0)
   end
-  local result = load_several(paths, by or job.by == "ranks" and "rank" or "none")
+  local result = load_several(paths, by or job.by == "ranks" and "rank" or "none", over)
   -- The folder says more of a shard that runs or failed than its file.
   local own = lists.where(result.problems, function(problem) return not problem:find "it has no end line" end)
   result.problems = lists.joined { own, lacks }
@@ -142,17 +154,16 @@ end
 --- The result of stored files. Several are one result with a further factor: rank where each file has a
 --- rank of its own (mpirun, srun), else file: their names, the first of them the baseline. Without a path
 --- the result that was stored last.
----@param path? string|{ by: "file"|"rank"|"host"|"none"|nil } a path, a job's folder, or a list of paths;
----  by: what tells
----  files apart
+---@param path? string|{ by: "file"|"rank"|"host"|"none"|nil, over: string? } a path, a job's folder, or a list of
+---  paths; by: what tells files apart; over: what of their records becomes a factor, too (split.lua)
 ---@param ... string more paths
 ---@return pmclua.Result result raises an error object where a file cannot be read
 function M.load(path, ...)
   local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
   if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end
-  if #paths > 1 then return load_several(paths, paths.by) end
-  if require("pmclua.job.folder").is(paths[1]) then return load_job(paths[1], paths.by) end
-  return load_one(paths[1])
+  if #paths > 1 then return load_several(paths, paths.by, paths.over) end
+  if require("pmclua.job.folder").is(paths[1]) then return load_job(paths[1], paths.by, paths.over) end
+  return load_one(paths[1], paths.over)
 end
 
 --- Stored results as one stored result.

@@ -90,6 +90,18 @@ function M.of(result)
   return #all > 1 and all or nil
 end
 
+--- The hosts that a cell was measured on, folded.
+---@param cell pmclua.Cell
+---@return string? nil where no record says
+function M.of_cell(cell)
+  local names = {}
+  for _, block in pairs(cell.columns.passes) do
+    names[#names + 1] = block.own.host or (cell.result.header.host or {}).hostname
+    for _, name in pairs(block.host or {}) do names[#names + 1] = name end
+  end
+  return #names > 0 and M.folded(names) or nil
+end
+
 -- Numbers of names that differ by a number alone, as "[01-64,70]"; numbers of equal length go together.
 local function folded_numbers(digits)
   table.sort(digits)

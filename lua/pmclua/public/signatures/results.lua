@@ -10,6 +10,7 @@ pmc.load(...: path|load_options) -> result
 record load_options
   []: path
   by?: "file"|"rank"|"host"|"none" -- what tells the files apart
+  over?: name -- what of the records becomes a factor: host, shard, rank, file; thread: a cell for each, too
 
 pmc.import(path: path) -> result
   Reads a result of google/benchmark, criterion, pytest-benchmark, go test -bench, hyperfine, asv or JMH.
@@ -241,7 +242,7 @@ record report_options shown_options
   separator?: name -- of CSV
   show?: name|name[] -- the quantities that tables show, in this order; default: all
   columns?: name -- "workload" or a factor: its levels stand side by side, all quantities in one table
-  over?: name -- a factor, such as rank or host: least, median and largest over its levels, outliers by name
+  over?: name -- a factor, or a part such as thread: least, median and largest over its levels, outliers
   plots?: table -- of HTML
   histogram?: name -- of the calls of functions: the event that a histogram shows
 

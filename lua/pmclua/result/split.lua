@@ -1,0 +1,171 @@
+--- split.lua: what the records of a result say besides their levels, as a factor: host, shard, file, rank; threads as
+--- parts.
+--
+-- Invariant: each record is in the cell of its own attribute. A factor that only told files apart goes: the ranks of a
+-- host are one cell, whose repetitions are numbered on from file to file.
+
+local cell_key = require "pmclua.result.cell_key"
+local explain = require "pmclua.explain"
+local lists = require "pmclua.base.lists"
+local results = require "pmclua.result"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+-- What a file says of itself, or of the files that it was merged from.
+local function of_source(read_source, read_header)
+  return function(header, record)
+    local source = header.sources and header.sources[record.source or 1]
+    if source then return read_source(source) end
+    return read_header and read_header(header)
+  end
+end
+
+local function host_of(header, record) return record.host or (header.host or {}).hostname end
+
+local ATTRIBUTES = {
+  host = host_of,
+  node = host_of,
+  shard = of_source(function(source) return source.shard end,
+    function(header) return (header.shard or {}).index end),
+  rank = of_source(function(source) return source.rank end, function(header) return header.rank end),
+  file = of_source(function(source)
+    return (source.path:match "[^/]*$":gsub("%.gz$", ""):gsub("%.jsonl$", ""))
+  end),
+}
+
+--- The names of what can be split by.
+M.NAMES = lists.append(lists.keys(ATTRIBUTES), { "thread" })
+
+local Split = {}
+Split.__index = Split
+
+-- The header without the factor that told files apart; and which of its cells each of the old ones belongs to.
+local function joined(header, name)
+  local gone, own, home, at = header.unpaired, lists.copy(header), {}, {}
+  own.cells = {}
+  for i, cell in ipairs(header.cells) do
+    local levels = gone and lists.without(cell.levels, gone) or lists.copy(cell.levels)
+    local key = cell_key.of(cell.workload, levels)
+    if not at[key] then
+      at[key] = #own.cells + 1
+      own.cells[at[key]] = lists.copy(cell)
+      own.cells[at[key]].levels = levels
+    end
+    home[i] = at[key]
+  end
+  own.factors = lists.where(header.factors, function(factor) return factor[1] ~= gone end)
+  table.insert(own.factors, { name, {} })
+  own.unpaired = gone and name or nil
+  if gone and type(own.baseline) == "table" and own.baseline[gone] ~= nil then own.baseline = nil end
+  return own, home
+end
+
+-- The cell of a level: that of the plan for the first level that it has, a new one for each further one.
+local function place(self, old, level)
+  local home = self.home[old]
+  local known = self.places[home] or {}
+  self.places[home] = known
+  if known[level] then return known[level] end
+  local cells, factor = self.header.cells, self.header.factors[#self.header.factors]
+  local at, planned = home, cells[home]
+  if next(known) then
+    at = #cells + 1
+    cells[at] = lists.copy(planned)
+    cells[at].levels = lists.copy(planned.levels)
+  end
+  cells[at].levels[self.name] = level
+  if not lists.contains(factor[2], level) then table.insert(factor[2], level) end
+  known[level] = at
+  return at
+end
+
+-- Gives a record its cell, and a number that no repetition of another file there has.
+local function move(self, record, most)
+  local level = ATTRIBUTES[self.name](self.header, record)
+  if level == nil then return nil end
+  local old = record.cell
+  record.cell = place(self, old, level)
+  local taken = self.taken[record.cell] or { most = 0, before = {} }
+  self.taken[record.cell] = taken
+  taken.before[old] = taken.before[old] or taken.most
+  local before = taken.before[old]
+  record.index = record.index + before
+  taken.most = math.max(taken.most, most and most + before or record.index)
+  return record
+end
+
+local OF_THREAD = { "workload", "levels", "cell", "pass", "index", "order", "warmup", "outcome", "exit",
+  "iterations", "region", "host", "source", "process", "incomplete" }
+
+local function add_threads(result, record)
+  for number, thread in ipairs(record.threads or {}) do
+    local own = { thread = number, counts = thread.counts, enabled = thread.enabled,
+      running = thread.running }
+    for _, name in ipairs(OF_THREAD) do own[name] = record[name] end
+    results.add(result, own)
+  end
+end
+
+-- The highest number of the repetitions of a packed line, of which the first has been renumbered.
+local function highest(first, packed, values)
+  local start, most = packed.starts.index, 0
+  for k = 1, packed.n do most = math.max(most, values[start + k]) end
+  return most + first.index - values[start + 1]
+end
+
+--- How records of a header are split; nil: they are as they come, for the header has such a factor.
+---@param header table of a stored or merged result
+---@param name string of M.NAMES
+---@return pmclua.Split?
+function M.new(header, name)
+  local has_factor = lists.any(header.factors, function(factor) return factor[1] == name end)
+  -- Ranks that a launcher started are parts of a record: result/ranks.lua.
+  local of_tasks = name == "rank" and not header.rank and not lists.any(header.sources or {}, function(source)
+    return source.rank ~= nil
+  end)
+  if has_factor or of_tasks or not lists.contains(M.NAMES, name) then return nil end
+  if name == "thread" then return setmetatable({ name = name, header = header }, Split) end
+  local own, home = joined(header, name)
+  return setmetatable({ name = name, header = own, home = home, places = {}, taken = {} }, Split)
+end
+
+--- What takes the records of a result of the split's header, one by one and packed.
+---@param result pmclua.Result
+---@return fun(record: table), fun(first: table, packed: table, values: table, events: table?): boolean
+function Split:takers(result)
+  local function take(record)
+    if self.name ~= "thread" then record = move(self, record) end
+    if record then results.add(result, record) end
+    if self.name == "thread" then add_threads(result, record) end
+  end
+  return take, function(first, packed, values, events)
+    -- Those of a packed line are of one host and file, and of one thread.
+    if self.name ~= "thread" then first = move(self, first, highest(first, packed, values)) end
+    return first == nil or results.add_packed(result, first, packed, values, events)
+  end
+end
+
+local LACKS = { thread = "no repetition was counted by thread: kernels with several threads are, and "
+  .. "--marks of a program with several",
+  shard = "no file is of a job's shard" }
+
+-- Numbers before words, each in their order.
+local function comes_before(a, b)
+  if type(a) == type(b) then return a < b end
+  return type(a) == "number"
+end
+
+--- Ends the splitting; raises where no record had the attribute.
+---@param result pmclua.Result
+function Split:finish(result)
+  local is_thread = self.name == "thread"
+  local levels = not is_thread and self.header.factors[#self.header.factors][2]
+  local has_any = is_thread and lists.any(result:list(true), function(cell) return cell.thread ~= nil end)
+    or levels and #levels > 0
+  if not has_any then explain.misuse(("over %s: %s"):format(self.name,
+    LACKS[self.name] or "no record says which " .. text.safe(self.name) .. " it is of"), 4) end
+  if levels then table.sort(levels, comes_before) end
+end
+
+return M
