@@ -401,6 +401,80 @@ int main(void)
     end)
   end)
 
+  it("takes the benchmark's own files from the newest commit in each build", function()
+    need_valgrind()
+    local folder = support.folder()
+    sh(folder, "git init -q -b main")
+    -- The benchmark does more work from commit 3 on, the program from commit 2 on.
+    for i, rounds in ipairs { 1, 1, 7 } do
+      support.write(folder .. "/work.h", ("enum { LOOPS = %d };\n"):format(i < 2 and 1000 or 3000))
+      support.write(folder .. "/bench.c", ([[#include "work.h"
+        volatile long sink;
+        int main(void) { for (long i = 0; i < %d * LOOPS; i++) sink += i; return 0; }]]):format(rounds))
+      sh(folder, "git add . && " .. GIT .. "commit -qm 'number " .. i .. "'")
+    end
+    within(function()
+      local options = { good = "HEAD~2", build = "cc -O1 -g -o prog bench.c", events = COUNT }
+      assert.equal("number 3", bisect(folder, options).steps[1].to.subject)
+      options.benchmark_paths = { "bench.c" }
+      assert.equal("number 2", bisect(folder, options).steps[1].to.subject)
+      options.benchmark_paths = { "bench.cc" }
+      assert.matches("benchmark%-paths: there is no bench.cc in ", message_of(function()
+        bisect(folder, options)
+      end))
+    end)
+  end)
+
+  it("refuses paths that a renamed file would leave empty", function()
+    need()
+    local folder = repository { {}, {} }
+    sh(folder, "git mv prog.c main.c && " .. GIT .. "commit -qm renamed")
+    within(function()
+      local options = { good = "HEAD~2", events = "page-faults", paths = { "prog.c" } }
+      assert.matches("has none of these paths", message_of(function() bisect(folder, options) end))
+      options.paths = { "prog.c", "typo.c" }
+      assert.matches("paths: there is no typo.c in %x+", message_of(function() bisect(folder, options) end))
+    end)
+  end)
+
+  it("says how a shallow clone gets what it lacks", function()
+    need()
+    local folder, clone = repository { {}, {}, {} }, support.folder()
+    sh(clone, "git clone -q --depth 1 file://" .. folder .. " .")
+    within(function()
+      assert.matches("this clone is shallow: git fetch %-%-unshallow", message_of(function()
+        bisect(clone, { good = "HEAD~2" })
+      end))
+    end)
+  end)
+
+  it("has submodules from the checkout's copies, without their origin", function()
+    need_valgrind()
+    local place = support.folder()
+    local allowed = GIT .. "-c protocol.file.allow=always "
+    sh(place, "git init -q -b main part && git init -q -b main whole")
+    local function part(loops)
+      support.write(place .. "/part/part.h", ("enum { LOOPS = %d };\n"):format(loops))
+      sh(place .. "/part", "git add . && " .. GIT .. "commit -qm part")
+    end
+    part(1000)
+    support.write(place .. "/whole/prog.c", [[#include "part/part.h"
+      volatile long sink;
+      int main(void) { for (long i = 0; i < LOOPS; i++) sink += i; return 0; }]])
+    local whole = place .. "/whole"
+    sh(whole, allowed .. "submodule --quiet add " .. place .. "/part part && git add . && " .. GIT
+      .. "commit -qm first && echo >note && git add note && " .. GIT .. "commit -qm note")
+    part(5000)
+    sh(whole, "cd part && " .. allowed .. "pull -q && cd .. && git add part && " .. GIT .. "commit -qm moved")
+    sh(place, "mv part gone")
+    local settings = support.read(whole .. "/.git/config")
+    within(function()
+      local found = bisect(whole, { good = "HEAD~2", events = COUNT })
+      assert.equal("moved", found.steps[1].to.subject)
+    end)
+    assert.equal(settings, support.read(whole .. "/.git/config"))
+  end)
+
   it("keeps no more of the builds than was asked for", function()
     need()
     local folder, own = repository { {}, {}, {} }, support.folder()

@@ -51,12 +51,17 @@ function M.new(repository, commits, options)
   if options.layouts and not tools.find "ld.lld" then
     raise("ENOENT", "layouts are drawn by lld, which is not installed", "apt-get install lld")
   end
+  local last = commits[#commits]
+  if options.paths then repository:check_paths("paths", options.paths, { commits[1], last }) end
+  if options.benchmark_paths then
+    repository:check_paths("benchmark-paths", options.benchmark_paths, { last })
+  end
   local cache = paths.cache() or raise("ENOENT",
     "there is no folder for builds: neither XDG_CACHE_HOME nor HOME is set")
   local root = cache .. "/commits/" .. core.hash(repository.common):sub(1, 12)
   local is_there, code = paths.make(root)
   if not is_there then raise(code, "cannot make the folder of builds " .. root) end
-  return setmetatable({ repository = repository, options = options, newest = commits[#commits].hash,
+  return setmetatable({ repository = repository, options = options, newest = last.hash,
     limit_s = number_of(units.seconds, options.build_timeout, "build_timeout") or BUILD_S,
     most_bytes = number_of(units.bytes, options.cache, "cache") or CACHE_BYTES,
     root = root, compiler = compiler(), keys = {}, used = {}, locks = {}, made = 0 }, Builds)

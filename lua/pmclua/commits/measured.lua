@@ -53,14 +53,15 @@ local function check_interrupt()
 end
 
 -- Files that the workload names and that this build wrote outside of its folder: builds would replace each other's.
-local function check_outside(workload, folder, since)
+local function check_outside(workload, folder)
+  local checked_out = core.stat(folder .. "/.git")
   local words = workload.kind == "command" and lists.joined { { workload:program() or "" },
     workload.argv } or {}
   for _, word in ipairs(words) do
     local path = core.real_path(word:find "^/" and word or folder .. "/" .. word)
     local facts = path and core.stat(path)
     local is_outside = facts and path:sub(1, #folder + 1) ~= folder .. "/" and path ~= folder
-    if is_outside and facts.mtime_ns and facts.mtime_ns / 1e9 >= since then
+    if is_outside and checked_out and facts.mtime_ns > checked_out.mtime_ns then
       error(problem.problem { code = "EBUILD", operation = "build",
         message = "the build wrote " .. path
           .. ", outside of its folder: builds of other commits would replace it",
@@ -76,14 +77,14 @@ end
 ---@return table?
 function Measured:workload(hash, seed, name)
   check_interrupt()
-  local made, since = self.builds.made, os.time()
+  local made = self.builds.made
   local folder, log = self.builds:folder(hash, seed)
   if not folder then
     self.broken[hash] = "it does not build: " .. log
     return nil
   end
   local workload = workloads.within(self.options.workload, folder, name)
-  if self.builds.made > made then check_outside(workload, folder, since) end
+  if self.builds.made > made then check_outside(workload, folder) end
   return workload
 end
 

@@ -23,6 +23,7 @@ local M = {}
 ---@field top string the checkout's folder
 ---@field common string the folder that all worktrees share
 ---@field trees table<string, string> by commit, as far as they are known
+---@field lacks_submodules? boolean it was said
 local Repository = {}
 Repository.__index = Repository
 
@@ -141,9 +142,53 @@ function Repository:inputs(hash, paths)
   return self:must(lists.joined { { "ls-tree", "--full-tree", hash, "--" }, paths })
 end
 
+--- Raises where a path is in none of some commits, or a commit has none of the paths: they would all look alike.
+---@param what string the option
+---@param paths string[]
+---@param commits pmclua.Commit[]
+function Repository:check_paths(what, paths, commits)
+  local function has(commit, path) return self:inputs(commit.hash, { path }) ~= "" end
+  for _, path in ipairs(paths) do
+    if not lists.any(commits, function(commit) return has(commit, path) end) then
+      raise("ENOENT", ("%s: there is no %s in %s"):format(what, text.safe(path),
+        text.list(lists.column(commits, "name"))), "paths are from the top of the checkout")
+    end
+  end
+  for _, commit in ipairs(commits) do
+    if not lists.any(paths, function(path) return has(commit, path) end) then
+      raise("ENOENT", ("%s: %s has none of these paths"):format(what, commit.name),
+        "where a file was renamed, name both")
+    end
+  end
+end
+
 --- Changes of the checkout that are not committed.
 ---@return string "" where there are none
 function Repository:changes() return self:git { "status", "--porcelain" } or "" end
+
+-- Submodules that the checkout has, from its copies of them: no network is used, and its settings stay as they are.
+-- Those that it lacks are lacking here, too.
+local function add_submodules(self, folder, copies)
+  local said = self:git({ "config", "--file", ".gitmodules", "--get-regexp", [[^submodule\..*\.path$]] },
+    folder)
+  for name, path in ((said or "") .. "\n"):gmatch "submodule%.([^\n]-)%.path ([^\n]+)\n" do
+    local copy = copies .. "/" .. name
+    if require("pmclua.core").stat(copy) then
+      local url = ("submodule.%s.url=%s"):format(name, copy)
+      local done, why = self:git({ "-c", "protocol.file.allow=always", "-c", url, "submodule", "--quiet",
+        "update", "--init", "--", path }, folder)
+      if not done then
+        raise("EGIT", ("the submodule %s cannot be had from the checkout's copy: %s"):format(
+          text.safe(path), text.safe(why:match "[^\n]*$")), ("git -C %s fetch"):format(text.safe(path)))
+      end
+      add_submodules(self, folder .. "/" .. path, copy .. "/modules")
+    elseif not self.lacks_submodules then
+      self.lacks_submodules = true
+      require("pmclua.host.output").note("the checkout lacks the submodule %s, so builds lack it, too; "
+        .. "git submodule update --init brings it", text.safe(path))
+    end
+  end
+end
 
 --- Checks a commit out in a worktree of its own.
 ---@param hash string
@@ -152,8 +197,7 @@ function Repository:add_worktree(hash, folder)
   self:remove_worktree(folder)
   self:must { "worktree", "add", "--force", "--detach", "--quiet", folder, hash }
   if self:git { "cat-file", "-e", hash .. ":.gitmodules" } then
-    local _, why = self:git({ "submodule", "--quiet", "update", "--init", "--recursive" }, folder)
-    if why then raise("EGIT", "its submodules could not be had: " .. why) end
+    add_submodules(self, folder, self.common .. "/modules")
   end
 end
 
