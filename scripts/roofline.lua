@@ -30,7 +30,8 @@
 --   as it can; one below both could be faster.
 -- caveats: bytes are those that the source names, as in STREAM: a write that misses a cache reads the line
 --   first, which is not counted. A cache that other CPUs use meanwhile is smaller. With threads, each has
---   arrays of its own. A program of your own: `pmclua stat -a -M flops_rate -M memory_bandwidth`, on a PMU.
+--   arrays of its own. Your own program is a point where its CPU counts both rates: pmclua stat -a
+--   -M flops_rate -M memory_bandwidth --store P.jsonl -- PROGRAM; pmclua plot FILE P.jsonl --kind roofline.
 
 local pmc = require "pmclua"
 

@@ -55,7 +55,7 @@ describe("a roofline", function()
   it("has slanted roofs up to the highest flat one, and points with intervals", function()
     support.need(support.have "cc", "no C compiler")
     local result = measured { kernel("copy", 0, 16), kernel("peak", 8, 0), kernel("triad", 2, 24) }
-    local cells, panel = cells_of(result), roofline.chart(result).panels[1]
+    local cells, panel = cells_of(result), roofline.chart({ result }).panels[1]
     local slanted, flat, point = unpack(panel.series)
     local bandwidth, peak = cells.copy.bandwidth.median, cells.peak.flops_rate.median
     assert.near(peak, slanted.data[2][2], 1e-9)
@@ -66,6 +66,17 @@ describe("a roofline", function()
     assert.equal(cells.triad.flops_rate.median, point.data[1][2])
     assert.equal(cells.triad.flops_rate.high, point.data[1][4])
     assert.equal(3, #panel.series)
+  end)
+
+  it("has points of other results, each by its own formulae", function()
+    support.need(support.have "cc", "no C compiler")
+    local roofs = measured { kernel("copy", 0, 16), kernel("peak", 8, 0) }
+    local program = measured({ kernel("solver", 5, 1) }, { metrics = {
+      "flops_rate = 7 / duration_time [GFLOP/s]", "memory_bandwidth = 1e9 * 3 / duration_time [MiB/s]" } })
+    local series = roofline.chart({ roofs, program }).panels[1].series
+    assert.equal("solver", series[3].title)
+    assert.near(7 / (3e9 * 2 ^ 20 / 1e9), series[3].data[1][1], 1e-12)
+    assert.equal(3, #series)
   end)
 
   it("is refused where there are no rates, with what measures them", function()

@@ -131,7 +131,7 @@ function M.new(result, options)
     explain.misuse("a result is no time series: --kind time takes what `pmclua monitor --json` wrote", 3)
   end
   if kind == "roofline" then
-    return M.of_chart(kind, require("pmclua.report.plot.roofline").chart(result), options)
+    return M.of_chart(kind, require("pmclua.report.plot.roofline").chart { result }, options)
   end
   if kind == "forest" then
     local chart = require("pmclua.report.plot.forest").chart(result, options.name and name)
@@ -149,6 +149,11 @@ function M.plot(source, options)
   options = type(options) == "string" and { kind = options } or options or {}
   local stream, path = require "pmclua.report.plot.stream", source
   if type(source) == "table" and #source == 1 then path = source[1] end
+  if options.kind == "roofline" and type(path) == "table" then
+    -- Each by its own formulae: a program's rates are of other events than those of the roofs.
+    local results = lists.map(path, require("pmclua.result.files").load)
+    return M.of_chart("roofline", require("pmclua.report.plot.roofline").chart(results), options)
+  end
   local is_monitor = type(path) == "string" and stream.is_one(path)
   if not is_monitor then return M.new(require("pmclua.result.files").load(source), options) end
   check_kind(options.kind)

@@ -72,11 +72,11 @@ local function points(list)
   end)
 end
 
---- The chart of a result's rates.
----@param result pmclua.Result
+--- The chart of the rates in results: roofs may be in one, and points in others.
+---@param results pmclua.Result[]
 ---@return pmclua.Chart
-function M.chart(result)
-  local all = rates_of(result)
+function M.chart(results)
+  local all = lists.joined(lists.map(results, rates_of))
   local memory = lists.where(all, function(one) return one.bytes > 0 and one.flops == 0 end)
   local peaks = lists.where(all, function(one) return one.flops > 0 and one.bytes == 0 end)
   local both = lists.where(all, function(one) return one.flops > 0 and one.bytes > 0 end)
@@ -87,12 +87,13 @@ function M.chart(result)
     for _, roof in ipairs(memory) do places[#places + 1] = peak.flops / roof.bytes end
   end
   local low, high = math.min(unpack(places)) / AROUND, math.max(unpack(places)) * AROUND
-  local varies = cells_of.varying(lists.column(all, "cell"))
+  local varies = cells_of.varying(lists.column(memory, "cell"))
   local series = lists.append(roofs(memory, peaks, varies, low, high), points(both))
   for i, one in ipairs(series) do one.colour = (i - 1) % styles.COLOURS + 1 end
-  return { title = words.title(result), subtitle = "measured roofs; points with 95 % intervals", panels = { {
-    x = { label = "operations a byte (FLOP/B)", log = true, low = low, high = high },
-    y = { label = "rate (GFLOP/s)", log = true }, series = series } } }
+  local panel = { x = { label = "operations a byte (FLOP/B)", log = true, low = low, high = high },
+    y = { label = "rate (GFLOP/s)", log = true }, series = series }
+  return { title = words.title(results[1]), subtitle = "measured roofs; points with 95 % intervals",
+    panels = { panel } }
 end
 
 return M
