@@ -207,10 +207,11 @@ int pmclua_instruction(const uint8_t *bytes, uint64_t count, uint64_t offset, st
 
 /* How a sample relates to data. AT: the instruction that was blocked accessed it; FED: it computes with what was loaded
  * from there; the others have no address: division or root; no memory near it; several instructions may have been blocked,
- * with different lines; the registers are lost; the code cannot be read; other registers than 64 bits'. */
+ * with different lines; the registers are lost; the code cannot be read; other registers than 64 bits'. RECORDING: it was taken
+ * while an allocation was recorded. */
 enum pmclua_data_kind {
     PMCLUA_DATA_AT, PMCLUA_DATA_FED, PMCLUA_DATA_COMPUTING, PMCLUA_DATA_NO_OPERAND, PMCLUA_DATA_AMBIGUOUS, PMCLUA_DATA_LOST,
-    PMCLUA_DATA_NO_CODE
+    PMCLUA_DATA_NO_CODE, PMCLUA_DATA_RECORDING
 };
 
 /* How an address was found: told by the event; by the registers, undone; computed anew; it is that of the next execution;

@@ -320,6 +320,33 @@ static int choose_blocks(struct pmclua_data *data, const struct pmclua_access *a
     return result;
 }
 
+/* The library that records allocations, and its log. */
+static int is_recorder(const struct pmclua_data *data, uint64_t file)
+{
+    return file < data->facts->files && strstr(path_of(data->file[file]), "/pmclua-heap") != NULL;
+}
+
+/* Whether the clock of the [vdso] was read for the library: it is among those that wait on the stack. */
+static int is_asked_by_recorder(struct pmclua_data *data, const struct pmclua_profile_sample *sample)
+{
+    const uint64_t *stack = (const uint64_t *)(sample + 1) + REGISTERS;
+    if (!sample->has_registers || strcmp(path_of(data->file[sample->file]), "[vdso]") != 0)
+        return 0;
+    for (uint32_t i = 0; i < sample->stack_bytes / sizeof *stack; i++) {
+        const struct mapping *mapping = maps_find(&data->maps, sample->pid, stack[i]);
+        if (mapping && is_recorder(data, mapping->file))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_recording(struct pmclua_data *data, const struct pmclua_profile_sample *sample,
+                        const struct pmclua_access *access)
+{
+    return is_recorder(data, sample->file) || (access->file > 0 && is_recorder(data, access->file - 1))
+        || is_asked_by_recorder(data, sample);
+}
+
 /* Plays memory once more, now that it is known which addresses matter. */
 static int find_blocks(struct pmclua_data *data, struct pmclua_access *accesses)
 {
@@ -333,6 +360,8 @@ static int find_blocks(struct pmclua_data *data, struct pmclua_access *accesses)
         const struct pmclua_profile_sample *sample = (const void *)word;
         for (; result == 0 && data->taken < sample->maps; data->taken++)
             result = take_map(data, &data->map[data->taken]);
+        if (result == 0 && is_recording(data, sample, &accesses[i]))
+            accesses[i].kind = PMCLUA_DATA_RECORDING;
         if (result == 0 && may_be_block(&accesses[i]))
             result = blocks_find(data->blocks, sample->time_ns, &accesses[i]);
         if (result == 0 && accesses[i].site)

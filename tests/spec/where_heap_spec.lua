@@ -54,6 +54,15 @@ describe("where --data --heap", function()
     assert.equal(0, done.status, done.err)
   end)
 
+  it("has what recording costs as a line of the rest, and as no object", function()
+    local data = measure(pmc.command { program() }).profiles[1].data
+    assert.is_true(data.rest.recording > 0)
+    for _, line in ipairs(data.lines) do
+      assert.not_matches("pmclua-heap", line.file, 1, true)
+      assert.not_matches("pmclua-heap", line.fn, 1, true)
+    end
+  end)
+
   it("names the line of the source by member, and adds up", function()
     local found = measure(pmc.command { program() })
     local ledger, sum, labels = found:ledger "data member", 0, {}

@@ -15,14 +15,15 @@ local M = {}
 local KINDS = { [C.PMCLUA_DATA_AT] = "access", [C.PMCLUA_DATA_FED] = "computing with",
   [C.PMCLUA_DATA_COMPUTING] = "computing", [C.PMCLUA_DATA_NO_OPERAND] = "no_operand",
   [C.PMCLUA_DATA_AMBIGUOUS] = "ambiguous", [C.PMCLUA_DATA_LOST] = "address_lost",
-  [C.PMCLUA_DATA_NO_CODE] = "no_code" }
+  [C.PMCLUA_DATA_NO_CODE] = "no_code", [C.PMCLUA_DATA_RECORDING] = "recording" }
 
 local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "exact",
   [C.PMCLUA_DATA_REDONE] = "redone", [C.PMCLUA_DATA_NEXT] = "next", [C.PMCLUA_DATA_CHAIN] = "chain",
   [C.PMCLUA_DATA_BASE] = "base" }
 
 ---@class pmclua.core.Access what one sample accessed
----@field kind "access"|"computing with"|"computing"|"no_operand"|"ambiguous"|"address_lost"|"no_code" computing with: what
+---@field kind "access"|"computing with"|"computing"|"no_operand"|"ambiguous"|"address_lost"|"no_code"|"recording"
+---  computing with: what
 ---  was loaded from there; those after it have no address
 ---@field file? integer number of what is mapped there
 ---@field code integer number of the file of its instruction, which is at `code_offset` there

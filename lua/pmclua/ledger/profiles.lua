@@ -182,6 +182,7 @@ M.REASONS = {
   { "in_linux", "in Linux" }, { "computing", "computing (division, root)" },
   { "no_operand", "no operand in memory" }, { "ambiguous", "one of several objects" },
   { "address_lost", "address lost" }, { "no_code", "code not readable" },
+  { "recording", "recording of allocations" },
   { "not_kept", "more samples than are kept" },
 }
 
