@@ -206,13 +206,16 @@ static int create_own(struct task *task)
 static int make_folder(struct task *task)
 {
     struct stat facts;
-    char text[512];
-    unsigned long long start = 0;
+    char text[512], boot[6];
+    unsigned long long start = 0, namespace = 0;
     const char *end = read_text("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    int is_known = end && stat("/proc/self/ns/pid", &facts) == 0
-        && sscanf(end + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start) == 1;
-    snprintf(task->memory, sizeof task->memory, "/dev/shm/pmclua-marks-%llu-%d-%llu-XXXXXX",
-             is_known ? (unsigned long long)facts.st_ino : 0, (int)getpid(), start);
+    if (end)
+        sscanf(end + 1, " %*c" " %*s %*s %*s %*s %*s %*s %*s %*s %*s" " %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start);
+    if (stat("/proc/self/ns/pid", &facts) == 0
+        && read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot) == (long)sizeof boot - 1)
+        namespace = strtoull(boot, NULL, 16) * 0x100000000u + facts.st_ino;
+    snprintf(task->memory, sizeof task->memory, "/dev/shm/pmclua-marks-%llu-%d-%llu-XXXXXX", namespace, (int)getpid(),
+             start);
     if (mkdtemp(task->memory))
         return 0;
     task->memory[0] = '\0';

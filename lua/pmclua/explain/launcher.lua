@@ -27,8 +27,10 @@ function M.why(name) return ("it lacks what %s had %s run"):format(text.safe(nam
 ---@return string
 function M.remark(name)
   local shown = text.safe(name)
-  local form = "%s had its work done by %s, which is no child of it: counts lack it. Measure inside: %s … "
-    .. "pmclua stat -- PROGRAM"
+  local form = "%s had its work done by %s, which is no child of it: counts lack it. "
+    .. (who(name) == SLURM and "Have its ranks counted: pmclua stat --launch '%s …' -- PROGRAM"
+      or "Measure inside: %s … pmclua stat -- PROGRAM")
+  if who(name) == SLURM then return form:format(shown, who(name), shown) end
   local here = who(name) == REMOTE and "" or "; or count a CPU or cgroup (-C, -G)"
   return form:format(shown, who(name), shown) .. here
 end

@@ -2,7 +2,7 @@
 --
 -- Invariant: a folder is removed by `remove`, else when this process ends, by a signal too (core/host/temporary.c). That
 -- of a pmclua that was killed is removed by the next one of the same user that makes one there: its name says whose it
--- is, by PID namespace, process and start.
+-- is, by boot and PID namespace, process and start.
 
 local bit = require "bit"
 local core = require "pmclua.core"
@@ -13,27 +13,23 @@ local tasks = require "pmclua.host.tasks"
 
 local M = {}
 
--- A number of this boot of this machine, for folders that several machines see.
-local function boot()
-  local id = (machine.line "/proc/sys/kernel/random/boot_id" or ""):match "^%x+"
-  return id and tonumber(id, 16) or 0
-end
-
--- The PID namespace of this process, its id and start; nil where /proc does not show them.
+-- The PID namespace of this process, its id and start; nil where /proc does not show them. A machine's first namespace
+-- has the number that it has on all others, and a folder may be seen by several: so it is that of one boot of one.
 local function owner()
   local lfs, pid = require "lfs", core.pid()
   local namespace, start = lfs.attributes("/proc/self/ns/pid", "ino"), tasks.start(pid)
+  local boot = (machine.line "/proc/sys/kernel/random/boot_id" or ""):match "^%x%x%x%x%x"
   local is_own_proc = lfs.symlinkattributes("/proc/self", "target") == tostring(pid)
-  if is_own_proc and namespace and start then return namespace, pid, start end
+  if is_own_proc and namespace and start and boot then
+    return tonumber(boot, 16) * 2 ^ 32 + namespace, pid, start
+  end
 end
 
 local KIND, FOLDER = 0xf000, 0x4000
-local BOOT = 2 ^ 32             -- no namespace has a number beyond
 
 -- Removes what a pmclua of this user left that was killed: nobody else's, nor that of a process that may run.
-local function remove_left(folder, is_shared)
+local function remove_left(folder)
   local here = owner()
-  if here and is_shared then here = here + boot() * BOOT end
   for _, name in ipairs(here and machine.entries(folder) or {}) do
     local namespace, pid, start = name:match "^pmclua%-%a+%-(%d+)%-(%d+)%-(%d+)%-%w+$"
     local facts = tonumber(namespace) == here and core.stat(folder .. "/" .. name)
@@ -46,8 +42,8 @@ end
 
 local looked, said = {}, {}     -- folders that were looked through, and refusals that were said, in this process
 
-local function look_through(folder, is_shared)
-  if not looked[folder] then remove_left(folder, is_shared) end
+local function look_through(folder)
+  if not looked[folder] then remove_left(folder) end
   looked[folder] = true
 end
 
@@ -72,17 +68,16 @@ end
 
 --- Makes a folder of this user alone. Raises a problem that names each place and why it is none.
 ---@param purpose string letters: "compile"
----@param options? { folders?: string[], for_code?: boolean, shared?: boolean } folders: where it may be, the best first;
----   by default TMPDIR, /tmp and /var/tmp; for_code: programs are to be run from it; shared: other machines may see it
+---@param options? { folders?: string[], for_code?: boolean } folders: where it may be, the best first; by default
+---   TMPDIR, /tmp and /var/tmp; for_code: programs are to be run from it
 ---@return string path
 function M.make(purpose, options)
-  local is_shared = options and options.shared
   local namespace, pid, start = owner()
-  if namespace and is_shared then namespace = ("%.0f"):format(namespace + boot() * BOOT) end
-  local name = ("/pmclua-%s-%s-XXXXXX"):format(purpose, table.concat({ namespace, pid, start }, "-"))
+  local whose = namespace and ("%.0f-%d-%.0f"):format(namespace, pid, start) or ""
+  local name = ("/pmclua-%s-%s-XXXXXX"):format(purpose, whose)
   local refusals = {}
   for _, folder in ipairs(options and options.folders or paths.temporary()) do
-    look_through(folder, is_shared)
+    look_through(folder)
     local path, _, errnum = core.make_folder(folder .. name, options and options.for_code)
     if path then
       say(refusals, folder)

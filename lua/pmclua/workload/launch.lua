@@ -33,7 +33,7 @@ function M.new()
   local here = require("lfs").currentdir()
   local folders = paths.is_our_folder(here) and { here } or {}
   lists.append(folders, paths.temporary())
-  local folder = temporary.make("launch", { folders = folders, shared = true })
+  local folder = temporary.make("launch", { folders = folders })
   return setmetatable({ folder = core.real_path(folder) or folder, number = 0 }, Launch)
 end
 
