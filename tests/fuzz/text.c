@@ -15,10 +15,14 @@
 static void read_cpus(const char *text)
 {
     cpu_set_t set;
-    if (cpulist_parse(text, &set) == 0) {
-        HOLD(CPU_COUNT(&set) > 0);
-        HOLD(CPU_ISSET(cpulist_nth(&set, 3), &set));
-    }
+    int16_t order[CPU_SETSIZE];
+    int count = cpulist_order(text, order);
+    HOLD(cpulist_parse(text, &set) == (count < 0 ? count : 0));
+    if (count < 0)
+        return;
+    HOLD(CPU_COUNT(&set) == count);
+    for (int i = 0; i < count; i++)
+        HOLD(CPU_ISSET(order[i], &set));
 }
 
 static void read_name(const char *text)

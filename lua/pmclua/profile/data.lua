@@ -9,6 +9,7 @@ local data_source = require "pmclua.profile.data_source"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
+local sharing = require "pmclua.profile.sharing"
 local topology = require("pmclua.base.lazy").module "pmclua.host.topology"
 
 local M = {}
@@ -30,6 +31,7 @@ local NUMBERED = 64             -- elements of larger arrays are not told apart:
 ---@class pmclua.DataProfile
 ---@field lines table[] as those of a profile: `fn` is the name of the object, `at` a list of pmclua.DataAt
 ---@field rest table<string, number>
+---@field sharing pmclua.SharedLine[] cache lines that several threads access
 
 local MEMORY = { ["[heap]"] = "[heap]", ["//anon"] = "[memory]" }
 
@@ -204,11 +206,24 @@ local function origin_of(self, access)
     access.is_write or is_told and data_source.is_write(access.source)
 end
 
+local UNKNOWN = { fn = "?" }
+
+-- Bytes whose address is certain, for the search of shared cache lines. A thread's own variables have none.
+local function add_to_sharing(self, access, object, at, place)
+  self.sharing:saw(access.pid, access.tid)
+  if access.has_place and not access.is_of_thread and type(access.address) == "number" then
+    access.is_write = at.is_write or false
+    self.sharing:add(access, { object = object.fn, member = at.member, place = at.address, fn = place.fn,
+      source = place.line and (place.line_source or place.source), line = place.line })
+  end
+end
+
 local function add(self, access)
   local object = found_object(self, access)
   local line, offset = line_of(self.lines, object), place_in(object, access)
   local code = self.found.files[access.code]
-  local fn = code and self.attribution:place(code, access.code_offset).fn or "?"
+  local place = code and self.attribution:place(code, access.code_offset) or UNKNOWN
+  local fn = place.fn
   local is_fed = access.kind == "computing with"
   local source, node, is_write = origin_of(self, access)
   local of_fn = line.by_fn[fn] or {}
@@ -228,6 +243,7 @@ local function add(self, access)
   for _, part in ipairs { line, at } do
     part.samples, part.count = part.samples + 1, part.count + self.found.period
   end
+  add_to_sharing(self, access, object, at, place)
 end
 
 local function by_place(a, b)
@@ -292,7 +308,7 @@ end
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
 function M.of(found, attribution, rest, log)
   local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {},
-    members = {}, blocks = {}, nodes = {} }
+    members = {}, blocks = {}, nodes = {}, sharing = sharing.new() }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
   for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end
@@ -315,7 +331,8 @@ function M.of(found, attribution, rest, log)
   lose("not_kept", found.records_lost)
   -- Events that record addresses keep samples in Linux, too.
   lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))
-  return { lines = finished(self.lines), rest = rest }
+  return { lines = finished(self.lines), rest = rest,
+    sharing = self.sharing:lines_of(found.samples, found.period) }
 end
 
 return M

@@ -10,12 +10,17 @@ local followed = require("pmclua.base.lazy").module "pmclua.store.followed"
 local dkjson = require "dkjson"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
+local objects = require("pmclua.base.lazy").module "pmclua.store.objects"
+local taken = require "pmclua.store.taken"
 
 local M = {}
 
+local refuse, take, counts_by_name = taken.refuse, taken.take, taken.counts_by_name
+local is_text, is_flag, is_table, is_count = taken.is_text, taken.is_flag, taken.is_table, taken.is_count
+local is_offset, is_share, LARGEST = taken.is_offset, taken.is_share, taken.LARGEST
+
 local MOST_PLACES = 5000        -- instructions that one line tells of, some 300 kB
 local MOST_TEXT = 2 ^ 23        -- bytes of the texts of sources on one line
-local LARGEST = 2 ^ 53
 
 -- ---- writing -------------------------------------------------------------------------------------------
 
@@ -136,25 +141,6 @@ local function put_code(entry, profile, keep)
   entry.code = next(codes) and json.object(codes) or nil
 end
 
--- The places of each object as [offset, is_fed, is_write, function, count, samples, member, source, node]; null: not
--- known; what is not at the end is left out.
-local function data_of(data)
-  local objects = lists.map(data.lines, function(line)
-    local object = { file = line.file, build_id = line.build_id, fn = line.fn, which = line.which,
-      kind = line.kind, bytes = line.bytes, count = line.count, samples = line.samples }
-    object.at = array(lists.map(line.at, function(at)
-      local place = array { at.address or json.null, at.is_fed or false, at.is_write or false, at.fn,
-        at.count, at.samples }
-      local more = { at.member or json.null, at.source or json.null, at.node or json.null }
-      local last = at.node and 3 or at.source and 2 or at.member and 1 or 0
-      for i = 1, last do place[#place + 1] = more[i] end
-      return place
-    end))
-    return object
-  end)
-  return { objects = array(objects), rest = json.object(data.rest) }
-end
-
 local function put_profile(record, profile, buffer, written)
   local from = 1
   repeat
@@ -169,7 +155,7 @@ local function put_profile(record, profile, buffer, written)
       entry.chains = profile.chains and json.object(profile.chains)
       entry.calls = profile.calls and json.object(profile.calls)
       entry.threads = profile.threads and threads_entry(profile.threads)
-      entry.data = profile.data and data_of(profile.data)
+      entry.data = profile.data and objects.written(profile.data)
       local texts, keep = new_texts(written)
       put_sources(entry, profile, keep)
       put_code(entry, profile, keep)
@@ -192,33 +178,7 @@ end
 
 -- ---- reading -------------------------------------------------------------------------------------------
 
-local function refuse(what) error(("'%s' of a profile is not what it should be"):format(what), 0) end
-
-local function is_text(value) return type(value) == "string" end
-local function is_flag(value) return type(value) == "boolean" end
-local function is_table(value) return type(value) == "table" end
-local function is_number(value) return type(value) == "number" and math.abs(value) <= 2 ^ 64 end
 local function is_iterations(value) return type(value) == "number" and value >= 1 and value <= LARGEST end
-local function is_share(value) return type(value) == "number" and value > 0 and value < 1 end
-local function is_offset(value)
-  return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= LARGEST
-end
-local function is_count(value) return type(value) == "number" and value >= 0 and value <= 2 ^ 64 end
-
-local function take(entry, name, is, may_lack)
-  local value = entry[name]
-  if value == nil and may_lack then return nil end
-  if not is(value) then refuse(name) end
-  return value
-end
-
--- Counts may be below 0: a rest, where fewer events were counted than samples say.
-local function counts_by_name(map, name)
-  for key, count in pairs(map) do
-    if not is_text(key) or not is_number(count) then refuse(name) end
-  end
-  return map
-end
 
 local function threads_of(map)
   for thread, counts in pairs(map) do
@@ -345,40 +305,6 @@ local function read_head(entry)
     iterations = take(entry, "iterations", is_iterations, true), ran = take(entry, "ran", is_share, true) }
 end
 
-local function read_data_place(list)
-  if not is_table(list) then refuse "data" end
-  local at = { address = list[1], is_fed = list[2] or nil, is_write = list[3] or nil, fn = list[4],
-    count = list[5], samples = list[6], member = list[7], source = list[8],
-    node = list[9] }
-  take(at, "address", is_number, true)
-  take(at, "is_fed", is_flag, true)
-  take(at, "is_write", is_flag, true)
-  take(at, "fn", is_text)
-  take(at, "count", is_count)
-  take(at, "samples", is_count)
-  take(at, "member", is_text, true)
-  take(at, "source", is_text, true)
-  take(at, "node", is_count, true)
-  return at
-end
-
-local function read_object(entry)
-  if not is_table(entry) then refuse "data" end
-  return { file = take(entry, "file", is_text), build_id = take(entry, "build_id", is_text, true),
-    fn = take(entry, "fn", is_text), which = take(entry, "which", is_count, true),
-    kind = take(entry, "kind", is_text),
-    bytes = take(entry, "bytes", is_count, true), count = take(entry, "count", is_count),
-    samples = take(entry, "samples", is_count),
-    at = lists.map(take(entry, "at", is_table), read_data_place) }
-end
-
--- The profile by data.
-local function read_data(entry)
-  local data = take(entry, "data", is_table, true)
-  return data and { lines = lists.map(take(data, "objects", is_table), read_object),
-    rest = counts_by_name(take(data, "rest", is_table), "rest") }
-end
-
 -- Lines and rest are the total, or the file is wrong: whoever adds them up need not ask again.
 local function check_sum(profile, total)
   local sum = 0
@@ -441,7 +367,8 @@ function Pending:read(text)
   read_code(entry, profile.lines, self.texts)
   profile.sources = read_sources(entry, self.texts)
   profile.entries = entry.entries and read_entries(take(entry, "entries", is_table))
-  profile.data = read_data(entry)
+  local data = take(entry, "data", is_table, true)
+  profile.data = data and objects.read(data)
   check_sum(profile, profile.total)
   if profile.data then check_sum(profile.data, profile.total) end
   if is_obsolete(profile) then return end

@@ -6,6 +6,8 @@ local annotate = require "pmclua.report.where.annotate"
 local complete = require "pmclua.result.complete"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
+local objects = require "pmclua.ledger.objects"
+local sharing = require "pmclua.report.where.sharing"
 
 local M = {}
 
@@ -14,6 +16,7 @@ local FORMAT = 1                -- of the facts; changes with the meaning of any
 local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a", "b", "missing", "level",
   "comparisons", "uncompared",
   "conclusion", "why", "named", "lines", "rest", "total", "workload", "levels", "repetitions",
+  "thread", "offset", "size", "is_write", "object", "member", "place", "fn",
   "label", "function", "signature", "file", "source", "line", "other", "reason", "samples", "a_sum",
   "b_sum", "median", "difference", "low", "high", "p", "adjusted", "share", "verdict", "exact",
   "a_values", "b_values", "computing_a_values" }
@@ -71,6 +74,18 @@ local function callers_entry(callers)
     lines = lists.map(callers.lines, caller_row), grown = or_null(callers.grown) }
 end
 
+local function shared_facts(profiles)
+  return lists.map(sharing.rows(profiles), function(row)
+    return { label = row.label, sharing = row.kind, count = row.count, share = row.share, parts = row.parts }
+  end)
+end
+
+-- Cache lines that threads share, of a view of data.
+local function sharing_entry(code, by)
+  if not objects.is_view(by) then return nil end
+  return { a = shared_facts(code.a), b = code.b and shared_facts(code.b) or json.null }
+end
+
 local function ledger_facts(code, by)
   local ledger = code:ledger(by)
   return { order = ORDER, value = { format = FORMAT, kind = "where", event = code.event, unit = ledger.unit,
@@ -82,6 +97,7 @@ local function ledger_facts(code, by)
     conclusion = ledger.conclusion.kind, why = or_null(ledger.conclusion.why),
     named = lists.column(ledger.conclusion.names, "label"),
     lines = lists.map(ledger.lines, row_entry), rest = lists.map(ledger.rest, row_entry),
+    sharing = sharing_entry(code, by),
     total = row_entry(ledger.total), callers = callers_entry(code:callers()) } }
 end
 

@@ -9,6 +9,7 @@ local objects = require "pmclua.ledger.objects"
 local mean = require "pmclua.stats.mean"
 local notes = require "pmclua.report.where.notes"
 local scales = require "pmclua.report.where.scale"
+local sharing = require "pmclua.report.where.sharing"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -191,6 +192,19 @@ local function details(code, folders)
   end)
 end
 
+-- Of data: the cache lines that threads share, of each side, and what they say.
+local function sharing_of(code)
+  local tables, said = {}, {}
+  for _, side in ipairs { { code.a, code.b and "A" }, { code.b or {}, "B" } } do
+    local rows = sharing.rows(side[1])
+    tables[#tables + 1] = sharing.table(rows, side[2])
+    lists.append(said, lists.map(sharing.notes(rows), function(note)
+      return code.b and side[2] .. ": " .. note or note
+    end))
+  end
+  return tables, said
+end
+
 --- A code ledger, or one function of it, as blocks.
 ---@param code pmclua.CodeResult
 ---@param options pmclua.WhereOptions
@@ -208,8 +222,11 @@ function M.blocks(code, options, room)
   local shown = { title = title, columns = columns, rows = rows_of(ledger, scale, most, is_data),
     notes = notes.of_table(ledger),
     sort = { lines = ledger.lines, most = most, orders = ledger.n_b and OF_TWO or OF_ONE } }
-  return { title = "where: " .. table.concat(title, " · "), notes = notes.of_code(code, ledger),
-    blocks = { shown, callers and callers_table(code, callers, most) },
+  local shared, said = {}, {}
+  if is_data then shared, said = sharing_of(code) end
+  return { title = "where: " .. table.concat(title, " · "),
+    notes = lists.append(said, notes.of_code(code, ledger)),
+    blocks = lists.joined { { shown, callers and callers_table(code, callers, most) }, shared },
     details = function() return details(code, options.sources) end }
 end
 

@@ -1,0 +1,213 @@
+--- sharing.lua: which cache lines several threads access, and how, by samples of what they accessed.
+--
+-- Invariant: nothing is said of bytes whose address is not certain, nor of a line that its second thread has few samples
+-- of. A sample is time, and no transfer: that a line costs is said of lines which take time alone.
+
+local lists = require "pmclua.base.lists"
+
+local M = {}
+
+local LINE = 64                 -- bytes
+local FEWEST = 3                -- samples of a line's second thread, and LEAST of all samples: fewer tell nothing
+local LEAST = 0.001
+local RARELY = 0.02             -- another thread that touches bytes less often than this share does not share them
+local HANDED_OVER = 0.25        -- of the changes of thread that a random order would have
+local MOST_LINES, MOST_PARTS = 50, 16
+
+---@alias pmclua.Sharing "false"|"true"|"handed over"|"latent"|"read-only"|"cannot tell"
+
+---@class pmclua.SharedPart what a thread does to bytes of a line in one function
+---@field thread integer 1: the process's first; the others that were sampled by their tid
+---@field offset integer of the bytes in the cache line
+---@field size integer
+---@field is_write boolean
+---@field object string
+---@field member? string
+---@field place? integer of the bytes in the object
+---@field fn string
+---@field source? string file of the line
+---@field line? integer
+---@field samples integer
+
+---@class pmclua.SharedLine a cache line that several threads access
+---@field kind pmclua.Sharing
+---@field samples integer
+---@field count number in the event's unit
+---@field parts pmclua.SharedPart[] those with most samples; by thread and offset
+
+---@class pmclua.SharingFinder
+local Finder = {}
+Finder.__index = Finder
+
+---@return pmclua.SharingFinder
+function M.new() return setmetatable({ lines = {}, tids = {} }, Finder) end
+
+-- Notes that a thread was sampled. Threads are numbered by those that were; the process's own is the first.
+function Finder:saw(pid, tid)
+  self.tids[pid] = self.tids[pid] or { [pid] = true }
+  self.tids[pid][tid] = true
+end
+
+local function new_line(self, pid, number)
+  local line = { pid = pid, number = number, samples = 0, changes = 0, of = {}, parts = {} }
+  local key = pid .. " " .. number
+  self.lines[key], self.lines[#self.lines + 1] = line, line
+  return line
+end
+
+--- Takes an access to bytes whose address is certain. Accesses come in the order of time.
+---@param access { pid: integer, tid: integer, address: number, size: integer, is_write: boolean }
+---@param what { object: string, member: string?, place: integer?, fn: string, source: string?, line: integer? }
+function Finder:add(access, what)
+  self:saw(access.pid, access.tid)
+  local offset = access.address % LINE
+  local number = (access.address - offset) / LINE
+  local line = self.lines[access.pid .. " " .. number] or new_line(self, access.pid, number)
+  line.samples = line.samples + 1
+  line.of[access.tid] = (line.of[access.tid] or 0) + 1
+  if line.last and line.last ~= access.tid then line.changes = line.changes + 1 end
+  line.last = access.tid
+  local key = table.concat({ access.tid, offset, access.size, tostring(access.is_write), what.fn,
+    what.line or 0, what.object }, "\0")
+  local part = line.parts[key]
+  if not part then
+    part = lists.copy(what)
+    part.tid, part.offset, part.is_write, part.samples = access.tid, offset, access.is_write, 0
+    part.size = math.max(1, math.min(access.size, LINE - offset))
+    line.parts[key], line.parts[#line.parts + 1] = part, part
+  end
+  part.samples = part.samples + 1
+end
+
+local function overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
+
+-- Samples at bytes that another thread has too, one of them writing, and samples beside what another one writes.
+local function together_and_apart(parts)
+  local together, apart = 0, 0
+  for _, own in ipairs(parts) do
+    local theirs, is_written, is_beside_writes = 0, own.is_write, false
+    for _, other in ipairs(parts) do
+      if overlap(own, other) then
+        is_written = is_written or other.is_write
+        if other.tid ~= own.tid then theirs = theirs + other.samples end
+      elseif other.tid ~= own.tid then
+        is_beside_writes = is_beside_writes or other.is_write
+      end
+    end
+    if theirs >= RARELY * own.samples and theirs > 0 and is_written then
+      together = together + own.samples
+    elseif is_beside_writes then
+      apart = apart + own.samples
+    end
+  end
+  return together, apart
+end
+
+-- Samples of the thread that has the second most, and the changes of thread that a random order would have:
+-- (n - 1) (1 - Σ p²).
+local function threads_of(line)
+  local counts, same = lists.map(lists.keys(line.of), function(tid) return line.of[tid] end), 0
+  table.sort(counts, function(a, b) return a > b end)
+  for _, count in ipairs(counts) do same = same + (count / line.samples) ^ 2 end
+  return counts[2] or 0, (line.samples - 1) * (1 - same)
+end
+
+local function kind_of(line, all)
+  local second, expected = threads_of(line)
+  if second < FEWEST or second < LEAST * all then return "cannot tell" end
+  if not lists.any(line.parts, function(part) return part.is_write end) then return "read-only" end
+  local together, apart = together_and_apart(line.parts)
+  if together + apart == 0 then return "cannot tell" end
+  local in_turns = line.changes < HANDED_OVER * expected
+  if apart > together then return in_turns and "latent" or "false" end
+  return in_turns and "handed over" or "true"
+end
+
+local function only_thread(line)
+  local tid = next(line.of)
+  return next(line.of, tid) == nil and tid or nil
+end
+
+-- What a line's only thread writes: the first and the last of it.
+local function written(line)
+  local first, last
+  for _, part in ipairs(line.parts) do
+    if part.is_write then
+      if not first or part.offset < first.offset then first = part end
+      if not last or part.offset > last.offset then last = part end
+    end
+  end
+  return first, last
+end
+
+-- Two lines side by side of one thread each, which write less than a line apart in objects of one name: they would share
+-- a line at another address.
+local function neighbours(self, line, all)
+  local after = self.lines[line.pid .. " " .. (line.number + 1)]
+  if not after then return nil end
+  local one, two = only_thread(line), only_thread(after)
+  if not one or not two or one == two then return nil end
+  local fewest = math.min(line.samples, after.samples)
+  local _, last = written(line)
+  local first = written(after)
+  if fewest < FEWEST or fewest < LEAST * all or not last or not first or last.object ~= first.object
+    or first.offset + LINE - last.offset >= LINE then return nil end
+  local moved = lists.map(after.parts, function(part)
+    local copy = lists.copy(part)
+    copy.offset = part.offset + LINE
+    return copy
+  end)
+  return { pid = line.pid, samples = line.samples + after.samples,
+    parts = lists.joined { line.parts, moved } }
+end
+
+local function numbers_of(tids)
+  local numbers = {}
+  for number, tid in ipairs(lists.keys(tids)) do numbers[tid] = number end
+  return numbers
+end
+
+local function by_samples(a, b)
+  if a.samples ~= b.samples then return a.samples > b.samples end
+  return (a.offset or 0) < (b.offset or 0)
+end
+
+local function by_thread(a, b)
+  if a.thread ~= b.thread then return a.thread < b.thread end
+  if a.offset ~= b.offset then return a.offset < b.offset end
+  if a.fn ~= b.fn then return a.fn < b.fn end
+  if a.is_write ~= b.is_write then return a.is_write end
+  return (a.line or 0) < (b.line or 0)
+end
+
+local function finished(line, kind, numbers, period)
+  table.sort(line.parts, by_samples)
+  local parts = lists.map({ unpack(line.parts, 1, MOST_PARTS) }, function(part)
+    local shown = lists.copy(part)
+    shown.thread, shown.tid = numbers[part.tid], nil
+    return shown
+  end)
+  table.sort(parts, by_thread)
+  return { kind = kind, samples = line.samples, count = line.samples * period, parts = parts }
+end
+
+--- The lines that several threads access, those with most samples first.
+---@param all integer samples of the repetition
+---@param period number of the event, a sample's
+---@return pmclua.SharedLine[]
+function Finder:lines_of(all, period)
+  local numbers, list = {}, {}
+  for pid, tids in pairs(self.tids) do numbers[pid] = numbers_of(tids) end
+  for _, line in ipairs(self.lines) do
+    local is_alone = only_thread(line) ~= nil
+    local shown = is_alone and neighbours(self, line, all) or not is_alone and line or nil
+    if shown then
+      local kind = is_alone and "latent" or kind_of(line, all)
+      list[#list + 1] = finished(shown, kind, numbers[line.pid], period)
+    end
+  end
+  table.sort(list, by_samples)
+  return { unpack(list, 1, MOST_LINES) }
+end
+
+return M

@@ -1,0 +1,130 @@
+--- sharing.lua: cache lines that threads share, as a table, sentences and facts.
+
+local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local LINE = 64                 -- bytes
+local NOTABLE = 0.01            -- of the total
+local MOST_ROWS, MOST_NAMED = 8, 4
+
+-- What a part's bytes are called: "counters[3].hits", "heap from main +24".
+local function name_of(part)
+  if part.member then return part.object .. part.member end
+  return part.place and ("%s +%d"):format(part.object, part.place) or part.object
+end
+
+-- The line's own name: its objects, with its place in those that are larger.
+local function label_of(line)
+  local names = lists.unique(lists.map(line.parts, function(part)
+    local start = part.place and part.place - part.offset
+    return start and start > 0 and ("%s +%d"):format(part.object, start - start % LINE) or part.object
+  end))
+  return text.list({ unpack(names, 1, 3) })
+end
+
+---@class pmclua.SharedRow
+---@field label string
+---@field kind pmclua.Sharing of most of its samples
+---@field count number of all repetitions
+---@field share number of the total
+---@field parts pmclua.SharedPart[] of the repetition that has most of it
+
+-- The same line of several repetitions is told by its name.
+local function joined(profiles)
+  local rows, total = {}, 0
+  for _, profile in ipairs(profiles) do
+    total = total + profile.total
+    for _, line in ipairs(profile.data.sharing or {}) do
+      local label = label_of(line)
+      local row = rows[label] or { label = label, count = 0, kinds = {}, most = 0 }
+      if not rows[label] then rows[label], rows[#rows + 1] = row, row end
+      row.count = row.count + line.count
+      row.kinds[line.kind] = (row.kinds[line.kind] or 0) + line.count
+      if line.count > row.most then row.most, row.parts = line.count, line.parts end
+    end
+  end
+  return rows, total
+end
+
+--- The cache lines of a side that threads share, those with most of its total first.
+---@param profiles pmclua.Profile[] with data
+---@return pmclua.SharedRow[]
+function M.rows(profiles)
+  local rows, total = joined(profiles)
+  for _, row in ipairs(rows) do
+    for _, kind in ipairs(lists.keys(row.kinds)) do
+      if not row.kind or row.kinds[kind] > row.kinds[row.kind] then row.kind = kind end
+    end
+    row.share, row.kinds, row.most = row.count / math.max(1, total), nil, nil
+  end
+  table.sort(rows, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.label < b.label
+  end)
+  return rows
+end
+
+-- ---- in words ------------------------------------------------------------------------------------------
+
+-- "thread 2 writes counters[0] in work (sum.c:12)": of each thread what it has most samples of.
+local function deeds(row)
+  local by_thread, list = {}, {}
+  for _, part in ipairs(row.parts) do
+    local known = by_thread[part.thread]
+    if not known then list[#list + 1] = part.thread end
+    if not known or part.samples > known.samples then by_thread[part.thread] = part end
+  end
+  table.sort(list)
+  local most = #list > MOST_NAMED and MOST_NAMED - 1 or MOST_NAMED
+  local shown = lists.map({ unpack(list, 1, most) }, function(thread)
+    local part = by_thread[thread]
+    local source = part.source and (" (%s:%d)"):format(part.source:match "[^/]+$", part.line) or ""
+    return text.safe(("thread %d %s %s in %s%s"):format(thread, part.is_write and "writes" or "reads",
+      name_of(part), part.fn, source))
+  end)
+  if #list > #shown then shown[#shown + 1] = ("%d more threads"):format(#list - #shown) end
+  return shown
+end
+
+local ADVICE = {
+  ["false"] = "%s: %s of the total is at a cache line that threads share without sharing data (%s); "
+    .. "give each thread's data a line of its own (alignas(64)), and compare",
+  ["true"] = "%s: %s of the total is at data that threads share (%s); padding does not help",
+  ["handed over"] = "%s: %s of the total is at a line that one thread has after the other (%s): it is not "
+    .. "shared at the same time",
+  latent = "%s: %s of the total is at data of several threads less than 64 bytes apart (%s): another layout, "
+    .. "or threads that run at the same time, would share a line falsely",
+}
+
+--- What the lines say that are worth it.
+---@param rows pmclua.SharedRow[]
+---@return string[]
+function M.notes(rows)
+  local notable = lists.where(rows, function(row) return row.share >= NOTABLE and ADVICE[row.kind] end)
+  return lists.map({ unpack(notable, 1, MOST_NAMED) }, function(row)
+    return ADVICE[row.kind]:format(text.safe(row.label), text.percent(row.share),
+      table.concat(deeds(row), "; "))
+  end)
+end
+
+--- The lines as a table; nil: threads share none.
+---@param rows pmclua.SharedRow[]
+---@param side? string of several
+---@return pmclua.ReportTable?
+function M.table(rows, side)
+  if #rows == 0 then return nil end
+  local shown = lists.map({ unpack(rows, 1, MOST_ROWS) }, function(row)
+    local threads = lists.unique(lists.column(row.parts, "thread"))
+    return { text.safe(row.label), row.kind, text.percent(row.share), tostring(#threads),
+      tone = row.kind ~= "false" and row.kind ~= "true" and "dim" or nil }
+  end)
+  local of_whom = side and ("threads of %s"):format(side) or "threads"
+  return { title = { ("cache lines that %s share"):format(of_whom) },
+    columns = { { name = "cache line" }, { name = "sharing" }, { name = "share", align = "right" },
+      { name = "threads", align = "right" } },
+    rows = shown, notes = { #rows > MOST_ROWS and ("%d more"):format(#rows - MOST_ROWS) or nil } }
+end
+
+return M

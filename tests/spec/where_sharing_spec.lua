@@ -1,0 +1,144 @@
+-- Which cache lines threads share, and how: of accesses that are played, and of a program whose threads share one.
+
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local sharing = require "pmclua.profile.sharing"
+local support = require "tests.support"
+local where = require "tests.support.where"
+
+local PID, BASE = 100, 64 * 1000
+
+-- Accesses of threads in turn, each thread's as { offset, "write" or "read" }; `rounds` of them, or of each thread
+-- all before those of the next.
+local function played(threads, rounds, in_turns)
+  local finder, samples = sharing.new(), 0
+  local function access(number)
+    local own = threads[number]
+    finder:add({ pid = PID, tid = PID + number - 1, address = BASE + own[1], size = 8,
+      is_write = own[2] == "write" },
+      { object = "slots", place = own[1], fn = "work", source = "/src/work.c", line = 7 })
+    samples = samples + 1
+  end
+  if in_turns then
+    for number in ipairs(threads) do
+      for _ = 1, rounds do access(number) end
+    end
+  else
+    for _ = 1, rounds do
+      for number in ipairs(threads) do access(number) end
+    end
+  end
+  return finder:lines_of(samples, 1000)
+end
+
+local function kinds(...) return lists.column(played(...), "kind") end
+
+describe("a cache line of several threads", function()
+  it("is shared falsely where each thread writes bytes of its own", function()
+    assert.same({ "false" }, kinds({ { 0, "write" }, { 8, "write" } }, 50))
+    assert.same({ "false" }, kinds({ { 0, "write" }, { 8, "read" } }, 50))
+    assert.same({ "false" }, kinds({ { 0, "write" }, { 8, "write" }, { 16, "write" }, { 56, "read" } }, 20))
+  end)
+
+  it("is shared truly where they have the same bytes, and one writes", function()
+    assert.same({ "true" }, kinds({ { 0, "write" }, { 0, "write" } }, 50))
+    assert.same({ "true" }, kinds({ { 0, "write" }, { 0, "read" } }, 50))
+    assert.same({ "true" }, kinds({ { 0, "write" }, { 4, "read" } }, 50))
+  end)
+
+  it("is read-only where nobody writes, whatever they read", function()
+    assert.same({ "read-only" }, kinds({ { 0, "read" }, { 0, "read" } }, 50))
+    assert.same({ "read-only" }, kinds({ { 0, "read" }, { 8, "read" } }, 50))
+  end)
+
+  it("is handed over where one thread has it after the other; latent where each has its own bytes", function()
+    assert.same({ "handed over" }, kinds({ { 0, "write" }, { 0, "write" } }, 50, true))
+    assert.same({ "latent" }, kinds({ { 0, "write" }, { 8, "write" } }, 50, true))
+  end)
+
+  it("is latent where two threads write on either side of the border of two lines", function()
+    assert.same({ "latent" }, kinds({ { 56, "write" }, { 64, "write" } }, 50))
+    assert.same({}, kinds({ { 0, "write" }, { 64, "write" } }, 50))
+    assert.same({}, kinds({ { 56, "read" }, { 64, "write" } }, 50))
+  end)
+
+  it("is not judged by fewer than three samples of its second thread, nor a thousandth of all", function()
+    assert.same({ "cannot tell" }, kinds({ { 0, "write" }, { 8, "write" } }, 2))
+    local finder = sharing.new()
+    for i = 1, 40 do
+      finder:add({ pid = PID, tid = PID + i % 2, address = BASE + 8 * (i % 2), size = 8, is_write = true },
+        { object = "slots", fn = "work" })
+    end
+    assert.equal("cannot tell", finder:lines_of(40000, 1)[1].kind)
+    assert.equal("false", finder:lines_of(4000, 1)[1].kind)
+  end)
+
+  it("is not one line in two processes", function()
+    local finder = sharing.new()
+    for i = 1, 40 do
+      finder:add({ pid = PID + i % 2, tid = PID + i % 2, address = BASE, size = 8, is_write = true },
+        { object = "slots", fn = "work" })
+    end
+    assert.same({}, finder:lines_of(40, 1))
+  end)
+
+  it("has the parts of each thread, the process's first one being thread 1", function()
+    local line = played({ { 0, "write" }, { 8, "read" } }, 50)[1]
+    assert.equal(100, line.samples)
+    assert.equal(100000, line.count)
+    local function part(thread, offset, is_write)
+      return { thread = thread, offset = offset, size = 8, is_write = is_write, object = "slots",
+        place = offset, fn = "work", source = "/src/work.c", line = 7, samples = 50 }
+    end
+    assert.same({ part(1, 0, true), part(2, 8, false) }, line.parts)
+  end)
+end)
+
+describe("where --data of threads that share a line", function()
+  local found
+
+  local function command(how)
+    return pmc.command { where.program("sharing.c", "-O2", "-g", "-pthread"), how }
+  end
+
+  setup(function()
+    local ok, measured = pcall(pmc.where, command "apart",
+      { data = true, event = "cpu-clock:u", seed = 5, store = support.folder() .. "/shared.jsonl" })
+    support.need(ok or not tostring(measured):find "cannot be found here", tostring(measured))
+    assert(ok, measured)
+    found = measured
+  end)
+
+  -- How often both threads are on a CPU at once is Linux's to say: "latent" where they were not.
+  it("names the line, the members and functions of both threads, and how it is shared", function()
+    local line = lists.find(found.profiles[1].data.sharing, function(one)
+      return one.parts[1].object == "slots"
+    end)
+    assert.is_true(line.kind == "false" or line.kind == "latent", line.kind)
+    local members = lists.unique(lists.column(line.parts, "member"))
+    table.sort(members)
+    assert.same({ "[0].count", "[1].count" }, members)
+    assert.same({ "work" }, lists.unique(lists.column(line.parts, "fn")))
+  end)
+
+  it("says so below the table, and in each format", function()
+    local out = found:report { by = "data" }
+    assert.matches("cache lines that threads share\n", out, 1, true)
+    assert.matches("thread 2 writes slots%[%d%]%.count%s+in%s+work%s+%(sharing%.c:%d+%)", out)
+    local facts = require("dkjson").decode(found:report { by = "data", format = "json" })
+    assert.equal("slots", facts.sharing.a[1].label)
+  end)
+
+  it("reads back from a stored result as it was", function()
+    local read = pmc.load(found.result.path):where()
+    assert.same(found.profiles[1].data.sharing, read.profiles[1].data.sharing)
+  end)
+
+  it("finds nothing where each thread has a line of its own", function()
+    local padded = pmc.where(command "padded",
+      { data = true, event = "cpu-clock:u", seed = 5 })
+    for _, line in ipairs(padded.profiles[1].data.sharing) do
+      assert.is_true(line.kind ~= "false" and line.kind ~= "latent", line.kind)
+    end
+  end)
+end)
