@@ -69,6 +69,17 @@ describe("a launched program", function()
     assert.equal(6 * 3, count)
   end)
 
+  it("has the node of the rank that has most, where there are several", function()
+    local store = support.folder() .. "/stored.jsonl"
+    local ran = stat({ "--launch", LAUNCHER .. " 6", "--marks", "--store", store, program() },
+      { env = support.merged({ NODES = "3" }, OF_OTHERS) })
+    assert.equal(0, ran.status, ran.err)
+    local report = support.pmclua { "report", store, "--over", "rank" }
+    assert.matches("region touch +6 +10 +35 +60 +1%.714 +rank 5 on n2", report.out)
+    local nodes = support.pmclua { "report", store, "--over", "host" }
+    assert.equal(0, nodes.status, nodes.err)
+  end)
+
   it("is one rank without a launcher, and beside others", function()
     local result = support.experiment { events = "page-faults", repetitions = 1, warmup = 0,
       regions = "marks",
