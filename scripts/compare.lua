@@ -117,9 +117,17 @@ local function beginning(word)
   return begins
 end
 
--- A stored result, by how it begins, compressed or not, or by its name: one that is not there is no command.
+local function is_job(word)
+  local file = io.open(word .. "/job.json")
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- A job's folder; a stored result, by how it begins, compressed or not, or by its name: one that is not there
+-- is no command.
 local function is_file(word)
-  if word == "-" or word:find "^%S+%.jsonl$" or word:find "^%S+%.jsonl%.gz$" then return true end
+  if is_job(word) or word == "-" then return true end
+  if word:find "^%S+%.jsonl$" or word:find "^%S+%.jsonl%.gz$" then return true end
   local begins = beginning(word)
   return begins == "a pipe" or begins and (begins == '{"kind":"experiment"' or begins:sub(1, 2) == "\31\139")
 end
@@ -137,12 +145,27 @@ local function refuse_measuring()
   end
 end
 
+local over                      -- "host": where files are of several hosts
+
+-- The files, told apart by host, too, where they share several.
+local function load_files()
+  local result = pmc.load(unpack(opt.workloads))
+  local header, paths = result.header, { by = "file", over = "host", unpack(opt.workloads) }
+  local is_plain = not header.sources or #header.sources <= #opt.workloads
+  local by_host = not is_plain and pmc.load(paths)
+  local hosts = by_host and by_host.header.factors[#by_host.header.factors]
+  if not hosts or hosts[1] ~= "host" or #hosts[2] < 2 then return result end
+  over = "host"
+  return by_host
+end
+
 local function compare_files()
   refuse_measuring()
-  local result = pmc.load(unpack(opt.workloads)):with { metrics = #opt.metrics > 0 and opt.metrics or nil,
+  local result = load_files():with { metrics = #opt.metrics > 0 and opt.metrics or nil,
     primary = opt.primary }
   -- What tells the files apart comes last: file, or rank.
-  local factor = result.header.factors[#result.header.factors]
+  local factors = result.header.factors
+  local factor = factors[#factors - (over and 1 or 0)]
   result = result:with { baseline = { [factor[1]] = factor[2][1] } }
   local is_compared = {}
   for _, pair in ipairs(result:compare().pairs) do is_compared[pair.cell.levels[factor[1]]] = true end
@@ -263,7 +286,7 @@ if result.problem and result.problem.code == "EWORKLOAD" and result.problem.hint
   result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
 end
 local checked, gates = pcall(check_limits, result)
-if opt.store ~= "-" then pmc.output()(result:report { format = opt.format, stream = 1 }) end
+if opt.store ~= "-" then pmc.output()(result:report { format = opt.format, stream = 1, over = over }) end
 if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
 if not checked then pmc.fail(gates) end

@@ -423,3 +423,32 @@ describe("ranks that run together", function()
     end)
   end)
 end)
+
+describe("folders of jobs", function()
+  it("are compared with each other and with files, each by its own name", function()
+    local folder = script()
+    for _, job in ipairs { "job", "job2" } do
+      for i = 1, 2 do
+        support.run({ support.program, "sweep.lua", "--job", job, "--shard", i .. "/2" }, { folder = folder,
+          env = with() })
+      end
+    end
+    support.run({ support.program, "sweep.lua", "--store", "plain.jsonl", "--quiet" }, { folder = folder,
+      env = with() })
+    local result = pmc.load { folder .. "/job", folder .. "/plain.jsonl" }
+    assert.same({ "job", "plain" }, result.factor_by_name.file[2])
+    assert.equal(20, #result:list())
+    for _, cell in ipairs(result:list()) do assert.equal(6, cell.repetitions) end
+    local compared = support.run({ support.program, "compare", "job", "job2" }, { folder = folder,
+      env = with() })
+    assert.equal(0, compared.status)
+    assert.matches("baseline file = job\n", compared.out, 1, true)
+    assert.matches("corrected for 10 comparisons", compared.out, 1, true)
+    local gated = support.run({ support.program, "gate", "job", "job2", "-l", "page_faults <= +50%" },
+      { folder = folder, env = with() })
+    assert.equal(0, gated.status, gated.err)
+    os.remove(folder .. "/job/shard-2.jsonl")
+    assert.matches("job: missing shards: 2", table.concat(pmc.load { folder .. "/job",
+      folder .. "/plain.jsonl" }.problems, "\n"))
+  end)
+end)

@@ -4,6 +4,7 @@
 -- Invariant: a level's value is the median of its cell. A level is named as an outlier where its modified z-score
 -- (stats/order.lua) exceeds both the usual 3.5 and what the largest of so many looks exceeds in 5 % of cases by chance.
 
+local cells = require "pmclua.report.cells"
 local cell_key = require "pmclua.result.cell_key"
 local distribution = require "pmclua.stats.distribution"
 local hosts = require "pmclua.result.hosts"
@@ -113,6 +114,8 @@ end
 ---@field levels any[] all of them
 ---@field rows pmclua.OverRow[]
 ---@field hosts? string all of them, folded; nil: one
+---@field compared pmclua.BetweenNodes[] B against A over nodes
+---@field level? number of their intervals
 
 local function check(result, by)
   local known = lists.joined { { "workload" }, lists.column(result.header.factors, 1), cell_key.PARTS }
@@ -141,7 +144,11 @@ function M.of(result, names, by)
     for _, label in ipairs(rest) do found[#found + 1] = row_of(grid, label, name, host_of, looks) end
   end
   local all = hosts.of(result)
-  return { by = by, levels = grid.columns, rows = found, result = result,
+  local compared, level = {}, nil
+  if IS_HOST[by] and result.header.baseline then
+    compared, level = require("pmclua.result.between").of(result, by, names)
+  end
+  return { by = by, levels = grid.columns, rows = found, result = result, compared = compared, level = level,
     hosts = all and hosts.folded(lists.column(all, "hostname")) }
 end
 
@@ -258,6 +265,37 @@ local function named(row, one)
     times = row.median ~= 0 and one.value / row.median or nil }
 end
 
+local FEW_NODES = 5
+
+-- B against A over the nodes that have both.
+local function compared_table(over, pair)
+  local a, b, notes, count = text.safe(pair.baseline.workload), text.safe(pair.cell.workload), {}, #pair.nodes
+  if a == b then a, b = "baseline", "value" end
+  if count < FEW_NODES then
+    notes[1] = ("%d nodes are few: the interval holds how nodes differ, and more repetitions do not "
+      .. "narrow it"):format(count)
+  end
+  local varies = cells.varying(over.result:list())
+  return { title = { ("%s against %s (baseline)"):format(cells.label(pair.cell, varies, over.by),
+      cells.label(pair.baseline, varies, over.by)),
+      ("%d nodes: %s on each, then over nodes"):format(count, pair.paired and "pairs" or "unpaired") },
+    columns = rows.compared_columns({ name = a, align = "right" }, b, over.level), notes = notes,
+    rows = lists.map(pair.rows, function(row)
+      local name = text.safe(row.title) .. (row.primary and " *" or "")
+      return rows.compared(name, words.short(row.baseline), row)
+    end) }
+end
+
+local function compared_facts(pair)
+  return { workload = pair.cell.workload, baseline = pair.baseline.workload, nodes = #pair.nodes,
+    verdicts = lists.map(pair.rows, function(row)
+      local found = row.verdict or {}
+      return { name = row.name, primary = row.primary or nil, verdict = json.or_null(found.verdict),
+        ratio = json.or_null(found.ratio), low = json.or_null(found.low), high = json.or_null(found.high),
+        level = found.level, margin = found.margin, why = json.or_null(row.why or found.reason) }
+    end) }
+end
+
 local function facts_of(row)
   local max = row.max or {}
   return { name = row.name, workload = row.cell.workload, of = row.rest ~= "" and row.rest or nil,
@@ -285,7 +323,8 @@ end
 function M.facts(result, options)
   local over = of_options(result, options)
   return { order = ORDER, indent = 1, value = { format = 1, over = over.by, levels = #over.levels,
-    hosts = over.hosts, quantities = lists.map(over.rows, facts_of) } }
+    hosts = over.hosts, quantities = lists.map(over.rows, facts_of),
+    comparisons = lists.map(over.compared, compared_facts) } }
 end
 
 --- The same as records, one for each quantity.
@@ -311,7 +350,11 @@ end
 ---@param options pmclua.ReportOptions
 ---@return pmclua.Report
 function M.blocks(result, options)
-  return require("pmclua.report.tables").around(result, { M.table(of_options(result, options)) }, options)
+  local over = of_options(result, options)
+  local blocks = { M.table(over), unpack(lists.map(over.compared, function(pair)
+    return compared_table(over, pair)
+  end)) }
+  return require("pmclua.report.tables").around(result, blocks, options)
 end
 
 return M

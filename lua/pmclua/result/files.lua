@@ -20,8 +20,8 @@ local function new_result(header, path)
 end
 
 -- The empty result of a header, what takes its records, and what ends that: `over` is what they are to be told apart by.
-local function receiver(header, path, over)
-  local split = over and require("pmclua.result.split").new(header, over)
+local function receiver(header, path, over, keep)
+  local split = over and require("pmclua.result.split").new(header, over, keep)
   if split then
     local result = new_result(split.header, path)
     local take, take_packed = split:takers(result)
@@ -54,8 +54,8 @@ local function open_all(paths)
   return files, lists.column(files, "header")
 end
 
-local function merged_headers(headers, paths, by)
-  local ok, header, maps = pcall(merge.headers, headers, paths, by)
+local function merged_headers(headers, paths, by, origins)
+  local ok, header, maps = pcall(merge.headers, headers, paths, by, origins)
   if not ok then explain.misuse("load: " .. tostring(header), 4) end
   return header, maps
 end
@@ -112,27 +112,48 @@ end
 -- stays.
 local GC_PAUSE = 150
 
-local function load_several(paths, by, over)
+local function load_several(paths, by, over, origins)
   collectgarbage("setpause", GC_PAUSE)
   local files, headers = open_all(paths)
-  local header, maps = merged_headers(headers, paths, by)
-  local result, take, take_packed, finish = receiver(header, paths[1], over)
+  local header, maps = merged_headers(headers, paths, by, origins)
+  local result, take, take_packed, finish = receiver(header, paths[1], over, by == "file")
   result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take, take_packed)
   finish()
   return result
 end
 
+local function is_job(path) return require("pmclua.job.folder").is(path) end
+
+local function nothing_of(folder)
+  error(explain.problem { code = "ENODATA", operation = "load",
+    message = ("%s: no shard has stored anything yet"):format(text.safe(folder)) }, 0)
+end
+
 -- A job's shards as one sweep; where each ran all of it, one file for each rank.
 local function load_job(folder, by, over)
   local paths, lacks, job = shards_of(folder)
-  if #paths == 0 then
-    error(explain.problem { code = "ENODATA", operation = "load",
-      message = ("%s: no shard has stored anything yet"):format(text.safe(folder)) }, 0)
-  end
+  if #paths == 0 then nothing_of(folder) end
   local result = load_several(paths, by or job.by == "ranks" and "rank" or "none", over)
   -- The folder says more of a shard that runs or failed than its file.
   local own = lists.where(result.problems, function(problem) return not problem:find "it has no end line" end)
   result.problems = lists.joined { own, lacks }
+  return result
+end
+
+-- Files and folders of jobs beside each other: the shards of a folder are of one, called by it.
+local function load_mixed(paths, by, over)
+  local files, origins, lacks = {}, {}, {}
+  for _, path in ipairs(paths) do
+    local own, own_lacks = { path }, {}
+    if is_job(path) then own, own_lacks = shards_of(path) end
+    if #own == 0 then nothing_of(path) end
+    for _, file in ipairs(own) do files[#files + 1], origins[#origins + 1] = file, path end
+    lists.append(lacks, lists.map(own_lacks, function(lack)
+      return ("%s: %s"):format(text.safe(path), lack)
+    end))
+  end
+  local result = load_several(files, by or "file", over, origins)
+  lists.append(result.problems, lacks)
   return result
 end
 
@@ -161,8 +182,9 @@ end
 function M.load(path, ...)
   local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
   if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end
+  if #paths > 1 and lists.any(paths, is_job) then return load_mixed(paths, paths.by, paths.over) end
   if #paths > 1 then return load_several(paths, paths.by, paths.over) end
-  if require("pmclua.job.folder").is(paths[1]) then return load_job(paths[1], paths.by, paths.over) end
+  if is_job(paths[1]) then return load_job(paths[1], paths.by, paths.over) end
   return load_one(paths[1], paths.over)
 end
 

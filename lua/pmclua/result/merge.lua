@@ -19,8 +19,8 @@ local M = {}
 -- ---- what tells files apart ------------------------------------------------------------------------------
 
 local function short_names(paths)
-  local function short(path) return (path:match("([^/]+)$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")) end
-  local alike = lists.by(lists.groups(paths, short), "key")
+  local function short(path) return (path:match("([^/]+)/*$"):gsub("%.gz$", ""):gsub("%.jsonl$", "")) end
+  local alike = lists.by(lists.groups(lists.unique(paths), short), "key")
   return lists.map(paths, function(path) return #alike[short(path)] == 1 and short(path) or path end)
 end
 
@@ -66,8 +66,9 @@ end
 
 -- By rank where each file has one of its own, unless something else was asked for. No factor: nothing tells
 -- them apart.
-local function grouping(headers, paths, by)
-  local levels = by == "file" and short_names(paths) or by == "host" and hosts(headers) or ranks(headers)
+local function grouping(headers, paths, by, origins_of)
+  local levels = by == "file" and short_names(origins_of or paths) or by == "host" and hosts(headers)
+    or ranks(headers)
   if by == "none" then return nil, {} end
   if by == "rank" and not levels then error("the files do not each have a different rank", 0) end
   local name = by or levels and "rank" or "file"
@@ -252,11 +253,12 @@ end
 ---@param headers table[]
 ---@param paths string[]
 ---@param by? "file"|"rank"|"host"|"none" what tells them apart; nil: ranks where they have them, else files
+---@param origins_of? string[] what each is called by file: those of a job its folder
 ---@return table header
 ---@return pmclua.MergeMap[] maps
-function M.headers(headers, paths, by)
+function M.headers(headers, paths, by, origins_of)
   local merging, maps, names = new_merging(headers[1]), {}, short_names(paths)
-  local factor, levels = grouping(headers, paths, by)
+  local factor, levels = grouping(headers, paths, by, origins_of)
   local sources = {}
   for k, header in ipairs(headers) do
     local level, name = levels[k], names[k]

@@ -41,8 +41,8 @@ local Split = {}
 Split.__index = Split
 
 -- The header without the factor that told files apart; and which of its cells each of the old ones belongs to.
-local function joined(header, name)
-  local gone, own, home, at = header.unpaired, lists.copy(header), {}, {}
+local function joined(header, name, keep)
+  local gone, own, home, at = not keep and header.unpaired, lists.copy(header), {}, {}
   own.cells = {}
   for i, cell in ipairs(header.cells) do
     local levels = gone and lists.without(cell.levels, gone) or lists.copy(cell.levels)
@@ -56,9 +56,9 @@ local function joined(header, name)
   end
   own.factors = lists.where(header.factors, function(factor) return factor[1] ~= gone end)
   table.insert(own.factors, { name, {} })
-  own.unpaired = gone and name or nil
+  if gone then own.unpaired = name end
   if gone and type(own.baseline) == "table" and own.baseline[gone] ~= nil then own.baseline = nil end
-  return own, home
+  return own, home, gone
 end
 
 -- The cell of a level: that of the plan for the first level that it has, a new one for each further one.
@@ -86,10 +86,11 @@ local function move(self, record, most)
   if level == nil then return nil end
   local old = record.cell
   record.cell = place(self, old, level)
-  local taken = self.taken[record.cell] or { most = 0, before = {} }
-  self.taken[record.cell] = taken
-  taken.before[old] = taken.before[old] or taken.most
-  local before = taken.before[old]
+  -- Workloads of one file go on from the same number: they are paired by it.
+  local taken, from = self.taken[level] or { most = 0, before = {} }, self.levels[old] or 0
+  self.taken[level] = taken
+  taken.before[from] = taken.before[from] or taken.most
+  local before = self.levels[old] and taken.before[from] or 0
   record.index = record.index + before
   taken.most = math.max(taken.most, most and most + before or record.index)
   return record
@@ -117,8 +118,9 @@ end
 --- How records of a header are split; nil: they are as they come, for the header has such a factor.
 ---@param header table of a stored or merged result
 ---@param name string of M.NAMES
+---@param keep? boolean the factor that tells files apart stays
 ---@return pmclua.Split?
-function M.new(header, name)
+function M.new(header, name, keep)
   local has_factor = lists.any(header.factors, function(factor) return factor[1] == name end)
   -- Ranks that a launcher started are parts of a record: result/ranks.lua.
   local of_tasks = name == "rank" and not header.rank and not lists.any(header.sources or {}, function(source)
@@ -126,8 +128,10 @@ function M.new(header, name)
   end)
   if has_factor or of_tasks or not lists.contains(M.NAMES, name) then return nil end
   if name == "thread" then return setmetatable({ name = name, header = header }, Split) end
-  local own, home = joined(header, name)
-  return setmetatable({ name = name, header = own, home = home, places = {}, taken = {} }, Split)
+  local own, home, gone = joined(header, name, keep)
+  local levels = lists.map(header.cells, function(cell) return gone and cell.levels[gone] or false end)
+  return setmetatable({ name = name, header = own, home = home, levels = levels, places = {}, taken = {} },
+    Split)
 end
 
 --- What takes the records of a result of the split's header, one by one and packed.

@@ -1,0 +1,89 @@
+--- between.lua: A and B compared over the nodes that measured both: pairs on each node first, then the nodes.
+--
+-- Invariant: the node is a random effect: one logarithm of the ratio for each node, each of equal weight, and Student's t
+-- over them (the two-stage analysis of summary measures: Matthews, Altman, Campbell, Royston, BMJ 300, 1990). So what
+-- makes a node slow is in both sides and cancels, and how nodes differ in B's effect is in the interval. Many
+-- repetitions of few nodes do not narrow it.
+
+local cell_key = require "pmclua.result.cell_key"
+local lists = require "pmclua.base.lists"
+local means = require "pmclua.stats.mean"
+local order = require "pmclua.stats.order"
+local verdict = require "pmclua.verdict"
+
+local M = {}
+
+---@class pmclua.BetweenNodes: pmclua.ComparedPair; its rows' verdicts are over nodes
+---@field nodes any[] that have both sides
+
+local function key_without(cell, by)
+  return cell_key.of(cell.workload, lists.without(cell.levels, by), cell)
+end
+
+-- A summary with the median of the nodes' medians.
+local function middle(summaries)
+  local values = lists.map(summaries, function(summary) return tonumber(summary.median) end)
+  return setmetatable({ median = order.median_of(order.sorted(values)) }, { __index = summaries[1] })
+end
+
+-- What is concluded of the nodes' rows of one quantity; nil and why where nothing is.
+local function conclusion_of(found, level)
+  local ratios = lists.map(found, function(row)
+    local ratio = row.verdict and row.verdict.ratio
+    return ratio and ratio > 0 and math.log(ratio) or nil
+  end)
+  if #ratios < #found then return nil, "not every node has a ratio" end
+  local own, estimate = found[1].verdict, means.of(ratios)
+  local low, high = means.interval(estimate, level)
+  return require("pmclua.verdict.compare").conclude({ method = "Student", ratio = math.exp(estimate.mean),
+    low = low and math.exp(low), high = high and math.exp(high) }, { median = 1, n = #ratios }, #ratios,
+    { kind = found[1].kind, margin = own.margin, level = level, floor = own.floor })
+end
+
+local function row_of(found)
+  local row = lists.copy(found[1])
+  local known = lists.where(found, function(one) return one.verdict ~= nil end)
+  row.verdict, row.why = nil, found[1].why
+  if #known == 0 then return row end
+  row.cell, row.baseline = middle(lists.column(known, "cell")), middle(lists.column(known, "baseline"))
+  row.nodes = known
+  row.why = select(2, conclusion_of(known, verdict.DEFAULT_LEVEL))
+  return row
+end
+
+-- Gives the rows of all pairs their verdicts: the primary's alone, those of the others together.
+local function judge(pairs_found, level)
+  for _, is_primary in ipairs { true, false } do
+    local rows = lists.where(lists.joined(lists.column(pairs_found, "rows")), function(row)
+      return row.nodes and not row.why and (row.primary or false) == is_primary
+    end)
+    local tests = lists.map(rows, function(row)
+      return function(own) return (conclusion_of(row.nodes, own)) end
+    end)
+    for i, found in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = found end
+  end
+end
+
+--- A and B over nodes.
+---@param result pmclua.Result whose cells have the node as a factor, and a baseline
+---@param by string that factor
+---@param names string[]
+---@return pmclua.BetweenNodes[] empty where fewer than two nodes have both sides
+function M.of(result, by, names)
+  local compared = result:compare { names = names }
+  local groups = lists.groups(compared.pairs, function(pair)
+    return pair.cell.levels[by] == pair.baseline.levels[by] and key_without(pair.cell, by) or nil
+  end)
+  local found = lists.map(groups, function(group)
+    if #group < 2 then return nil end
+    local rows = lists.map(lists.keys(group[1].rows), function(i)
+      return row_of(lists.map(group, function(pair) return pair.rows[i] end))
+    end)
+    return { cell = group[1].cell, baseline = group[1].baseline, rows = rows, paired = group[1].paired,
+      nodes = lists.map({ unpack(group) }, function(pair) return pair.cell.levels[by] end) }
+  end)
+  judge(found, compared.level)
+  return found, compared.level
+end
+
+return M
