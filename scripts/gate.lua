@@ -12,7 +12,8 @@
 --   ones are enough; of others as many runs are made as decide, up to 30. Without --limit, the limits that
 --   the experiment declared are checked.
 --   A limit of times that fails is measured once more, and fails only if that fails, too. --why looks for the
---   function, the line and the caller behind what fails or is undecided.
+--   function, the line and the caller behind what fails or is undecided: it runs both programs, also those of
+--   stored results, where they still are what was counted; --old-program names a copy of the baseline's.
 --   --build 'make SEED={seed}' builds both sides anew for each layout of their code, so that a limit holds for
 --   many layouts and not for one; with --layouts shuffle a build without {seed} runs once, and lld links again
 --   what it had linked, with functions in another order.
@@ -83,9 +84,9 @@ local is_read, opt = pcall(pmc.options, {
     help = "with --against: let Valgrind count, simulated, what cannot be opened here" },
   { "simulation", many = true, value = "NAME=V",
     help = "with --against: what surrounds simulated runs, e.g. random=fixed" },
-  { "why", false,
-    help = "with --against: look for the cause of what fails or is undecided: function, line, caller" },
+  { "why", false, help = "look for the cause of what fails or is undecided: function, line, caller" },
   { "budget", value = "T", help = "time that --why may take, e.g. 5min (default 2min)" },
+  { "old-program", value = "FILE", help = "with --why: the program of the stored baseline" },
   { "store", value = "FILE", help = "with --against: store every repetition in this file" },
   { "note", many = true, value = "NAME=TEXT", help = "with --against: a note to store, e.g. commit=1a2b3c" },
   { "format", choices = pmc.formats "gate", value = "F", help = "output format" },
@@ -107,12 +108,13 @@ end
 -- ---- stored results ----
 
 local function check_files()
-  for _, name in ipairs { "timeout", "pin", "store", "budget", "build", "layouts" } do
+  for _, name in ipairs { "timeout", "pin", "store", "build", "layouts" } do
     if opt[name] then usage(("--%s goes with --against"):format(name)) end
   end
-  if opt.shell or opt.simulate or opt.why or #opt.simulation > 0 or #opt.note > 0 then
-    usage "--shell, --simulate, --simulation, --note and --why go with --against"
+  if opt.shell or opt.simulate or #opt.simulation > 0 or #opt.note > 0 then
+    usage "--shell, --simulate, --simulation and --note go with --against"
   end
+  if opt.old_program and not opt.why then usage "--old-program goes with --why" end
   local baselines = { unpack(opt.words) }
   local new = table.remove(baselines)
   if opt.history then
@@ -121,7 +123,7 @@ local function check_files()
   end
   return pmc.load(new):gate { baseline = #baselines > 0 and baselines or nil, limits = limits,
     any_host = opt.any_host, any_cpu = opt.any_cpu, any_arguments = opt.any_arguments,
-    run_spread = opt.run_spread }
+    run_spread = opt.run_spread, why = opt.why or nil, budget = opt.budget, old_program = opt.old_program }
 end
 
 -- ---- two commands ----
@@ -139,7 +141,7 @@ local function check_commands()
     usage "--against, --against-dir or --history: give only one"
   end
   if opt.layouts and not opt.build then usage "--layouts goes with --build" end
-  if opt.budget and not opt.why then usage "--budget goes with --why" end
+  if opt.old_program then usage "--old-program goes with stored results" end
   local old = command(opt.against and { opt.against } or opt.words, "old", opt.against_dir)
   local new = command(opt.words, "new")
   local experiment = pmc.experiment { name = "gate", workloads = { old, new },
@@ -167,6 +169,7 @@ end
 
 local function check()
   pmc.outputs { report = opt.output }
+  if opt.budget and not opt.why then usage "--budget goes with --why" end
   return (opt.against or opt.against_dir) and check_commands() or check_files()
 end
 

@@ -82,9 +82,62 @@ describe("pmclua gate --why", function()
     assert.same({ 0, {} }, { found.status, json.decode(found.out).causes })
   end)
 
-  it("goes with --against, and --budget goes with it", function()
-    assert.equal(2, support.pmclua({ "gate", "x.jsonl", "--why", "-l", "page_faults <= 1" }).status)
+  it("is what --budget and --old-program go with", function()
     assert.equal(2, gate("page_faults <= 1", "--budget", "1s", "--", "true").status)
+    assert.equal(2, gate("page_faults <= 1", "--why", "--old-program", "old", "--", "true").status)
+    local stored = { "gate", "a.jsonl", "b.jsonl", "--old-program", "old", "-l", "page_faults <= 1" }
+    assert.equal(2, support.pmclua(stored).status)
+  end)
+
+  it("looks at the programs of a layout where the build draws them, and leaves these there", function()
+    support.need("valgrind", require("pmclua.simulate.valgrind").path())
+    for name, rounds in pairs { a = 20, b = 26 } do
+      require("lfs").mkdir(folder .. "/" .. name)
+      support.write(folder .. "/" .. name .. "/rounds.h",
+        ("#define ROUNDS %d\n#define PAGES 1\n"):format(rounds))
+    end
+    local build = "cc -g -O1 -static -include rounds.h -falign-functions=$(expr 16 + {seed} % 3 '*' 16) "
+      .. "-o prog ../prog.c"
+    local found = support.pmclua({ "gate", "--against-dir", "../a", "--build", build, "-r", "6", "--quiet",
+      "-l", "valgrind_instructions <= +1%", "--why", "--", "./prog" }, { folder = folder .. "/b" })
+    assert.equal(3, found.status)
+    assert.matches("`work` %(prog.c:[67]%), called by `parse`, 26 calls instead of 20.*"
+      .. "these are the programs of the layout that differs most, seed %d+", found.out)
+  end)
+
+  describe("with stored results", function()
+    support.need("valgrind", require("pmclua.simulate.valgrind").path())
+    local function count(name, file)
+      assert.equal(0, support.pmclua({ "instructions", "--name", "p", "--store", folder .. "/" .. file, "--",
+        "./" .. name }, { folder = folder }).status)
+    end
+    local function told(...)
+      return support.pmclua({ "gate", folder .. "/old.jsonl", folder .. "/new.jsonl", "-l",
+        "valgrind_instructions <= +1%", "--why", ... }).out
+    end
+    local cause = "`work` %(prog.c:[67]%), called by `parse`, 26 calls instead of 20"
+
+    it("runs both programs where they are what was counted, or where a copy is", function()
+      built("prog", 20, 1)
+      count("prog", "old.jsonl")
+      assert.equal(0, os.execute(("cd %s && cp prog kept"):format(folder)))
+      built("prog", 26, 1)
+      count("prog", "new.jsonl")
+      assert.matches("counted with %S*/prog of hash %x+, which is another program now %(%x+%); keep "
+        .. "it, and say where it is: %-%-old%-program FILE", told())
+      local found = told("--old-program", folder .. "/kept")
+      assert.matches(cause, found)
+      assert.is_nil(found:find("to the byte", 1, true))
+      built("other", 20, 2)
+      found = told("--old-program", folder .. "/other")
+      assert.matches(cause, found)
+      assert.matches("other is not, to the byte, the program that the baseline was counted with", found, 1,
+        true)
+      assert.matches("nothing: there is no such file", told("--old-program", "nothing"), 1, true)
+      os.remove(folder .. "/prog")
+      assert.matches("the new result was counted with %S* of hash %x+, which is no longer there; count again",
+        told("--old-program", folder .. "/kept"))
+    end)
   end)
 end)
 

@@ -22,7 +22,7 @@ local MOST_HASHED = 2 ^ 26          -- bytes; of a larger file only the size is 
 local VARIABLES = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
   "LC_ALL", "LANG", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMAXPROCS" }
 
-local HIDDEN = "(not stored: its name says that it is secret)"
+M.HIDDEN, M.REMOVED = "(not stored: its name says that it is secret)", "(removed)"
 local SECRET = { "PASS", "SECRET", "TOKEN", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "APIKEY", "API_KEY",
   "ACCESS_KEY", "SESSION" }
 
@@ -39,8 +39,8 @@ local function without_secrets(list)
   for i, word in ipairs(list or {}) do
     local name, value = word:match "^([%w_-]+)=(.*)$"
     local option = word:match "^%-%-?([%w_-]+)$"
-    if is_next and not option then out[i] = HIDDEN
-    elseif name and value ~= "" and is_secret(name) then out[i] = name .. "=" .. HIDDEN
+    if is_next and not option then out[i] = M.HIDDEN
+    elseif name and value ~= "" and is_secret(name) then out[i] = name .. "=" .. M.HIDDEN
     else out[i] = word end
     is_next = option ~= nil and is_secret(option)
   end
@@ -53,8 +53,10 @@ local function read_file(path)
   return (require("pmclua.host.machine").text(path)), facts
 end
 
--- The hash of a file; its size and time if it cannot be read or is too large.
-local function identity_of(path)
+--- The hash of a file; its size and time if it cannot be read or is too large.
+---@param path string
+---@return string? nil: there is no such file
+function M.identity(path)
   local text, facts = read_file(path)
   if text then return core.hash(text) end
   return facts and ("%d bytes of %s"):format(facts.bytes, core.decimal(facts.mtime_ns)) or nil
@@ -65,7 +67,7 @@ local function hashes_of(files)
   local hashes
   for _, path in ipairs(files) do
     hashes = hashes or {}
-    hashes[path] = identity_of(path)
+    hashes[path] = M.identity(path)
   end
   return hashes
 end
@@ -84,7 +86,7 @@ end
 function describe.command(command, levels, pin)
   local program = command:program(levels)
   local facts = { argv = without_secrets(shellwords.fill_all(command.argv, levels)), program = program,
-    program_hash = program and identity_of(program),
+    program_hash = program and M.identity(program),
     cwd = command.cwd and shellwords.fill(command.cwd, levels),
     stdin = command.stdin and shellwords.fill(command.stdin, levels), shell = command.shell,
     cpus = said_cpus(pin, levels),
@@ -97,7 +99,7 @@ function describe.command(command, levels, pin)
   end
   for name, value in pairs(command.env or {}) do
     facts.env = facts.env or {}
-    facts.env[name] = value == false and "(removed)" or is_secret(name) and HIDDEN
+    facts.env[name] = value == false and M.REMOVED or is_secret(name) and M.HIDDEN
       or shellwords.fill(tostring(value), levels)
   end
   return facts
@@ -130,7 +132,7 @@ function describe.kernel(kernel, levels, pin, session, known)
     LD_LIBRARY_PATH = os.getenv "LD_LIBRARY_PATH" }))
   if kernel.library then
     facts.library = kernel:object(session, levels)
-    facts.library_hash = identity_of(facts.library)
+    facts.library_hash = M.identity(facts.library)
   else
     compiled(kernel, session, levels, facts, known)
   end
@@ -145,7 +147,7 @@ end
 
 function describe.process(workload)
   local program = workload.image.program
-  return { program = program, program_hash = identity_of(program) }
+  return { program = program, program_hash = M.identity(program) }
 end
 
 -- ---- the whole ---------------------------------------------------------------------------------------------

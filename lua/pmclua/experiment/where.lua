@@ -68,7 +68,8 @@ local function declaration_of(workloads, options)
     sample = sampled(options),
     repetitions = options.repetitions or (is_pair and PAIRS or 1), warmup = options.warmup or 0,
     seed = options.seed, timeout = options.timeout, pin = options.pin,
-    layout = options.layout, target = options.target, on_failure = has_command and "keep" or "stop" }
+    layout = options.layout, simulation = options.simulation, target = options.target,
+    on_failure = has_command and "keep" or "stop" }
 end
 
 --- Samples a command: pmc.where("ls", { event = "page-faults" }); or compares B with A, interleaved:

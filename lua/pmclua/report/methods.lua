@@ -27,6 +27,7 @@ end
 
 function Result:plot(options) return require("pmclua.report.plot").new(self, options) end
 function Result:why(options) return require("pmclua.why").of(self, options) end
+function Result:gate(options) return require("pmclua.why.gated").check_stored(self, options or {}) end
 function Result:how() return require("pmclua.report.provenance").render(self.header) end
 
 function Growth:sentence() return require("pmclua.report.growth").sentence(self) end

@@ -3,7 +3,7 @@
 -- Invariant: a result is its header and records; everything else is derived when asked for. The same
 -- comes of records as they arrive and of a stored file. What was not counted is absent with a reason.
 -- Rooms in result/: columns (records as columns of numbers), cell, names, values, fits, summary, select,
--- compare, merge, files, save, gate, warnings.
+-- compare, merge, files, save, warnings.
 
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
@@ -250,14 +250,6 @@ function Result:fit(over, options) return require("pmclua.result.growth").of(sel
 
 function Result:pairs(options)
   return require("pmclua.result.compare").iterate(self:compare(options))
-end
-
---- Checks the result against limits, absolute or relative to a baseline.
----@param options? pmclua.GateOptions limits (those that the experiment declared by default), baseline (a
----  result, a stored one's path, or a list of these), against (a cell of this result), any_host, any_cpu
----@return pmclua.Gate state: "pass", "fail", "undecided" or "uncountable"; results; prints as what did not hold
-function Result:gate(options)
-  return require("pmclua.result.gate").check(self, options or {})
 end
 
 --- The calls of the functions that were followed.

@@ -185,7 +185,8 @@ local function add_code(cause, sides, event, options, left)
     return
   end
   local ok, found = pcall(where.where, sides.a, sides.b, { event = event, repetitions = runs, lines = true,
-    call_chains = is_simulated, quiet = true, pin = options.pin, timeout = options.timeout })
+    call_chains = is_simulated, quiet = true, pin = options.pin, timeout = options.timeout,
+    simulation = is_simulated and options.simulation or nil })
   if not ok then
     cause.absent[#cause.absent + 1] = ("%s by function: %s"):format(event, why_not(found))
     return
@@ -214,7 +215,8 @@ end
 ---@param cells { a: pmclua.Cell, b: pmclua.Cell } the baseline, and the cell
 ---@param sides { a: table, b: table } their workloads, with levels filled in
 ---@param limits string[]
----@param options { budget?: number, pin?: string, timeout?: any, on_failure?: string } budget: seconds
+---@param options { budget?: number, pin?: string, timeout?: any, on_failure?: string,
+---  simulation?: table } budget: seconds
 ---@return pmclua.Cause
 function M.of(cells, sides, limits, options)
   local core = require "pmclua.core"

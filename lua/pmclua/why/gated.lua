@@ -5,11 +5,14 @@
 
 local cause = require "pmclua.why.cause"
 local check = require "pmclua.verdict.check"
+local clusters = require "pmclua.result.clusters"
 local ending = require "pmclua.result.ending"
 local experiments = require "pmclua.experiment"
 local lists = require "pmclua.base.lists"
 local output = require "pmclua.host.output"
+local placing = require "pmclua.experiment.placing"
 local shellwords = require "pmclua.workload.shellwords"
+local stored = require "pmclua.why.stored"
 
 local M = {}
 
@@ -45,14 +48,15 @@ end
 
 -- ---- its cause ---------------------------------------------------------------------------------------------
 
--- A cell's workload without factors: their levels are filled in.
-local function workload_of(experiment, cell, name)
+-- A cell's workload without factors: their levels are filled in; with the seed of a layout that is built.
+local function workload_of(experiment, cell, code)
   local workload = lists.by(experiment.declaration.workloads, "name")[cell.workload]
-  local placed = require("pmclua.workload").renamed(workload, name)
+  local placed = require("pmclua.workload").renamed(workload, cell:label())
+  local levels = placing.levels(experiment.declaration, cell, code)
   if placed.kind == "command" then
-    placed.argv = shellwords.fill_all(placed.argv, cell.levels)
-    placed.cwd = placed.cwd and shellwords.fill(placed.cwd, cell.levels)
-    placed.stdin = placed.stdin and shellwords.fill(placed.stdin, cell.levels)
+    placed.argv = shellwords.fill_all(placed.argv, levels)
+    placed.cwd = placed.cwd and shellwords.fill(placed.cwd, levels)
+    placed.stdin = placed.stdin and shellwords.fill(placed.stdin, levels)
   elseif placed.kind == "kernel" then
     placed.params = lists.copy(placed.params or {})
     for factor, level in pairs(cell.levels) do placed.params[factor] = level end
@@ -66,29 +70,104 @@ end
 
 local function is_open(row) return row.state == "fail" or row.state == "undecided" end
 
+-- The layout in which a pair differs most, the way it does on the whole: the seed of its code.
+local function worst_layout(pair, limits)
+  local event = require("pmclua.result.values").events_needed(pair.cell.result,
+    require("pmclua.metric").limit(limits[1]))[1]
+  local ours, theirs = pair.cell:values_by_block(event.field), pair.baseline:values_by_block(event.field)
+  local layouts, sums, sum, worst = pair.cell.result.header.layouts, {}, 0, nil
+  for index, value in pairs(ours) do
+    local ratio = theirs[index] and theirs[index] > 0 and value > 0 and math.log(value / theirs[index]) or 0
+    local layout = layouts[math.ceil(index / clusters.REPETITIONS_OF_A_LAYOUT)]
+    sums[layout], sum = (sums[layout] or 0) + ratio, sum + ratio
+  end
+  for _, layout in ipairs(layouts) do
+    local is_further = sums[layout] and (not worst or (sums[layout] - sums[worst]) * sum > 0)
+    if is_further then worst = layout end
+  end
+  return worst and worst.code or 0
+end
+
+-- Runs a function while the programs of a layout are there, then leaves them as their build had made them.
+local function in_layout(declaration, code, fn)
+  local session = require("pmclua.workload.session").new()
+  local placed = placing.new(declaration, session)
+  local ok, found = pcall(function()
+    placed:prepare({ levels = {} }, { code = code })
+    return fn()
+  end)
+  local is_restored, why = pcall(placed.restore, placed)
+  session:close()
+  if not (ok and is_restored) then error(ok and why or found, 0) end
+  return found
+end
+
 local function cause_of(experiment, pair, limits, seconds)
   local declaration = experiment.declaration
   local a, b = pair.baseline, pair.cell
-  if declaration.build then
-    return absent_cause(b:label(), limits, "programs that are built for each layout are not looked into")
+  local function look(code)
+    return cause.of({ a = a, b = b }, { a = workload_of(experiment, a, code),
+      b = workload_of(experiment, b, code) }, limits, { budget = seconds, pin = declaration.pin,
+      timeout = declaration.timeout, on_failure = declaration.on_failure,
+      simulation = declaration.simulation })
   end
-  return cause.of({ a = a, b = b }, { a = workload_of(experiment, a, a:label()),
-    b = workload_of(experiment, b, b:label()) }, limits, { budget = seconds, pin = declaration.pin,
-    timeout = declaration.timeout, on_failure = declaration.on_failure })
+  if not declaration.build then return look() end
+  local code = worst_layout(pair, limits)
+  local ok, found = pcall(in_layout, declaration, code, function() return look(code) end)
+  if not ok then
+    return absent_cause(b:label(), limits, "its layout could not be built again: " .. tostring(found))
+  end
+  local own = ("these are the programs of the layout that differs most, seed %d"):format(code)
+  found.sentences[#found.sentences + 1] = own
+  return found
 end
 
 -- Causes, cell by cell; the budget is shared out among those that are left.
-local function add_causes(experiment, gate, options, seconds)
-  local against = options.against
-  local pairs_of = against and require("pmclua.result.compare").pairs(gate.result, against) or {}
+local function add_causes(gate, seconds, look)
   local groups = lists.groups(lists.where(gate.results, is_open), function(row) return row.cell end)
   gate.causes = {}
   for i, rows in ipairs(groups) do
-    local limits = lists.column(rows, "text")
-    local pair = lists.find(pairs_of, function(one) return one.cell:label() == rows.key end)
-    gate.causes[i] = pair and cause_of(experiment, pair, limits, seconds / #groups)
-      or absent_cause(rows.key, limits, "there is nothing of the same run to compare it with (against)")
+    gate.causes[i] = look(rows.key, lists.column(rows, "text"), seconds / #groups)
   end
+end
+
+-- Of a cell of the experiment's own run.
+local function look_here(experiment, gate, against)
+  local pairs_of = against and require("pmclua.result.compare").pairs(gate.result, against) or {}
+  return function(label, limits, seconds)
+    local pair = lists.find(pairs_of, function(one) return one.cell:label() == label end)
+    return pair and cause_of(experiment, pair, limits, seconds)
+      or absent_cause(label, limits, "there is nothing of the same run to compare it with (against)")
+  end
+end
+
+-- Of a cell of a stored result.
+local function look_stored(gate, program)
+  return function(label, limits, seconds)
+    local cell = lists.find(gate.result:list(), function(one) return one:label() == label end)
+    local before = cell and stored.baseline(gate, cell)
+    if not before then return absent_cause(label, limits, "no baseline has this cell") end
+    local sides, why = stored.sides({ a = before, b = cell }, program)
+    if not sides then return absent_cause(label, limits, why) end
+    local found = cause.of({ a = before, b = cell }, sides, limits, { budget = seconds })
+    found.absent[#found.absent + 1] = why
+    return found
+  end
+end
+
+--- Checks the limits of a stored result.
+---@param result pmclua.Result
+---@param options pmclua.GateOptions with why, budget, old_program
+---@return pmclua.Gate
+function M.check_stored(result, options)
+  local own = lists.copy(options)
+  own.why, own.budget, own.old_program = nil, nil, nil
+  local seconds = cause.seconds(options.budget)
+  local gate = require("pmclua.result.gate").check(result, own)
+  if options.why and lists.any(gate.results, is_open) then
+    add_causes(gate, seconds, look_stored(gate, options.old_program))
+  end
+  return gate
 end
 
 ---@class pmclua.GatedOptions: pmclua.GateOptions
@@ -111,7 +190,7 @@ function M.check(experiment, result, options)
   local gate = result:gate(own)
   if not own.baseline then confirm(experiment, gate, own, quiet) end
   local is_wanted = is_why and lists.any(gate.results, is_open) and ending.of(result) == "complete"
-  if is_wanted then add_causes(experiment, gate, own, seconds) end
+  if is_wanted then add_causes(gate, seconds, look_here(experiment, gate, own.against)) end
   return gate
 end
 

@@ -106,8 +106,6 @@ experiment:gate(result: result, options?: gated_options) -> gate
   > print(e:gate(e:run { store = false, quiet = true }))
 
 record gated_options gate_options
-  why?: boolean -- true: the cause of what fails or is undecided is looked for; default: as declared
-  budget?: duration -- how long that may take; default: 2 min
   quiet?: boolean -- true shows no notes
 
 experiment:plan() -> text: string

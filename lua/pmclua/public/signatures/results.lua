@@ -298,6 +298,10 @@ record gate_options
   any_cpu?: boolean -- true allows another CPU, too
   any_arguments?: boolean -- true allows other arguments of the commands
   run_spread?: share -- the standard deviation between runs
+  why?: boolean -- true: looks for the cause of what fails or is undecided, by running both programs; default: as
+    the experiment declared
+  budget?: duration -- how long that may take; default: 2 min
+  old_program?: path -- the baseline's program, where it is no longer at its place
 
 class gate gate
   Whether a result stays within limits. Prints what did not hold.

@@ -1,0 +1,119 @@
+--- stored.lua: the two programs of stored results, as workloads that can be run again: what is measured of a cause must
+--- be measured on what was counted.
+--
+-- Invariant: a program is run only where it is, by the hash of the file, the one that was counted, or where the user names
+-- it; with the new result's arguments alone: a baseline may be anybody's. What stands in the way is said, with what to do.
+
+local cell_key = require "pmclua.result.cell_key"
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local paths = require "pmclua.host.paths"
+local provenance = require "pmclua.experiment.provenance"
+
+local M = {}
+
+local NEED = "; `gate --against OLD --why -- NEW` measures both in one run"
+
+-- What the file says of a cell's workload; nil: nothing.
+local function facts_of(cell)
+  local levels = table.concat(lists.assignments(cell.levels), " ")
+  return lists.find((cell.result.header.how or {}).workloads or {}, function(facts)
+    return facts.workload == cell.workload and lists.contains(facts.cells or {}, levels)
+  end)
+end
+
+-- Why the file does not say enough; nil: it does.
+local function unknown(facts, whose)
+  if not facts or not (facts.program or facts.kind ~= "command") then
+    return ("the file of %s does not say which program was run%s"):format(whose, NEED)
+  elseif facts.kind ~= "command" then
+    return ("%s is of a %s; only commands are run again from stored results%s"):format(whose,
+      facts.kind, NEED)
+  end
+  local values = require("pmclua.base.json").encode { facts.argv, facts.env or {} }
+  if values:find(provenance.HIDDEN, 1, true) then
+    return ("the command of %s has a value that was not stored, as its name says that it is secret%s")
+      :format(whose, NEED)
+  end
+end
+
+-- Why a program cannot be run as it was counted; nil: it can.
+local function replaced(facts, program, whose, commit)
+  local hash = core.stat(program) and provenance.identity(program)
+  if hash == facts.program_hash then return nil end
+  local from = commit and (" (commit %s)"):format(commit:sub(1, 10)) or ""
+  local is_old = whose == "the baseline"
+  return ("%s was counted with %s%s of hash %s, which %s; %s"):format(whose, program, from,
+    tostring(facts.program_hash):sub(1, 12),
+    hash and "is another program now (" .. hash:sub(1, 12) .. ")" or "is no longer there",
+    is_old and "keep it, and say where it is: --old-program FILE"
+      or "count again: the new result must be of the program that is there")
+end
+
+-- What a command gets beside its program.
+local function given_to(facts)
+  return require("pmclua.base.json").encode { { unpack(facts.argv, 2) }, facts.env or {},
+    facts.stdin or false, facts.shell or false }
+end
+
+local function file_name(path) return path:match "[^/]*$" end
+
+-- Why the baseline's program cannot take the place of the new one; nil: it can.
+local function unlike(old, new, program)
+  if given_to(old) ~= given_to(new) then
+    return "the baseline was counted with other arguments, input or environment"
+  elseif program and file_name(old.program) ~= file_name(new.program) then
+    return ("the baseline is of another program, %s; --old-program FILE has it run all the same")
+      :format(old.program)
+  elseif program and old.program_hash == new.program_hash then
+    return "both results are of the same program with the same arguments: what differs is beside it (a "
+      .. "library, a script or a file that it reads), and was not kept" .. NEED
+  end
+end
+
+-- The new result's command, with another program in its place.
+local function command_of(side, facts, folder, program)
+  local env = facts.env and lists.copy(facts.env) or nil
+  for name, value in pairs(env or {}) do
+    if value == provenance.REMOVED then env[name] = false end
+  end
+  return require("pmclua.workload.command").new { name = side, cwd = folder, env = env,
+    stdin = facts.stdin and paths.from(folder, facts.stdin), program, unpack(facts.argv, 2) }
+end
+
+--- The workloads of a stored cell and its baseline.
+---@param cells { a: pmclua.Cell, b: pmclua.Cell }
+---@param given? string path of the baseline's program, where it is no longer at its own
+---@return { a: pmclua.Command, b: pmclua.Command }? nil: they cannot be run
+---@return string? why not; or that the given program is not the one that was counted
+function M.sides(cells, given)
+  local old, new = facts_of(cells.a), facts_of(cells.b)
+  local why = unknown(new, "the new result") or unknown(old, "the baseline")
+  if why then return nil, why end
+  local how, how_old = cells.b.result.header.how, cells.a.result.header.how
+  local folder = paths.from(how.folder or ".", new.cwd or ".")
+  local program = paths.from(how.folder or ".", new.program)
+  local before = not given and paths.from(how_old.folder or ".", old.program)
+  why = unlike(old, new, before) or replaced(new, program, "the new result", how.commit)
+    or before and replaced(old, before, "the baseline", how_old.commit)
+    or given and not core.stat(given) and given .. ": there is no such file (--old-program)"
+  if why then return nil, why end
+  local is_other = given and provenance.identity(given) ~= old.program_hash
+  return { a = command_of("baseline", new, folder, core.real_path(given or before)),
+    b = command_of("new", new, folder, core.real_path(program)) },
+    is_other and given .. " is not, to the byte, the program that the baseline was counted with" or nil
+end
+
+--- The cell of the newest baseline that a limit on a cell is relative to.
+---@param gate pmclua.Gate
+---@param cell pmclua.Cell
+---@return pmclua.Cell?
+function M.baseline(gate, cell)
+  local key = cell_key.of(cell.workload, cell.levels, cell)
+  for i = #gate.baselines, 1, -1 do
+    local found = cell_key.index(gate.baselines[i])[key]
+    if found then return found end
+  end
+end
+
+return M
