@@ -12,7 +12,7 @@
 --        pmclua where [-e EVENT] -p PID | -t TID | -a | -C CPUS | -G NAME [--timeout MS] [-- COMMAND]
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
 --        pmclua where -g --format pprof -o FILE.pb -- COMMAND [ARGS]       (for go tool pprof)
---        pmclua where --data [--heap] [--by member|function] [--lines] [-e page-faults] -- COMMAND
+--        pmclua where --data [--heap] [--by member|function | --lines] [-e page-faults] -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -84,6 +84,7 @@ if opt.data and (opt.inlined or opt.annotate or opt.call_graph) then
   fail "--data shows objects: --inlined, --annotate and -g are for functions"
 end
 if opt.by and not opt.data then fail "--by is for --data" end
+if opt.by and opt.lines then fail "--lines and --by divide the objects in two ways: give one of them" end
 if opt.heap and not opt.data then fail "--heap is for --data" end
 if opt.heap and target then
   fail "--heap preloads a library, and what runs already has none: give a command after --"

@@ -176,7 +176,7 @@ describe("the options of where --data", function()
 
   it("go together with those that make sense", function()
     for _, words in ipairs { { "--data", "-g" }, { "--data", "--inlined" }, { "--by", "function" },
-      { "--data", "--annotate", "main" } } do
+      { "--data", "--by", "member", "--lines" }, { "--data", "--annotate", "main" } } do
       local result = support.pmclua(arguments(words))
       assert.equal(125, result.status, table.concat(words, " "))
     end

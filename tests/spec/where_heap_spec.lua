@@ -5,7 +5,7 @@ local support = require "tests.support"
 local where = require "tests.support.where"
 
 setup(function()
-  support.need_unwatched("it brings an allocator of its own", "ASan")
+  support.need_unwatched("it brings an allocator of its own", "asan")
   support.need_unwatched("the watcher allocates", "valgrind")
 end)
 
