@@ -33,7 +33,8 @@ end
 -- folder of a process that lives, this shell.
 local KILLED = [[
   export TMPDIR="$0"
-  here=$(readlink /proc/self/ns/pid | tr -dc 0-9)
+  boot=$(cut -c 1-5 /proc/sys/kernel/random/boot_id)
+  here=$((0x$boot * 4294967296 + $(readlink /proc/self/ns/pid | tr -dc 0-9)))
   mkdir "$0/pmclua-simulate-$here-$$-$(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 20)-living"
   "$1" stat -e valgrind::Ir -- sh -c 'echo > "$0/runs"
     for i in $(seq 100); do [ ! -e "$0/runs" ] || sleep 0.1; done' "$0" >/dev/null 2>&1 &
