@@ -1,0 +1,67 @@
+-- sharing.lua: does `pmclua where --data` tell how threads share cache lines, in programs of which it is known?
+--
+-- usage: ./pmclua tests/truths/sharing.lua [CASE…]
+-- false: a line of each thread's own bytes, one of them written. true: the same bytes, written. none: nothing that is
+-- written is shared: no line is false, latent or true. turns: handed over. Threads must run at the same time to
+-- share: on a busy machine lines look as if they were handed over. Exit 1 where more than 1 in 20 are wrong, or
+-- anything of "none" is false.
+
+local tests = debug.getinfo(1, "S").source:sub(2):gsub("truths/[^/]*$", "")
+local program = dofile(tests .. "support/program.lua")
+
+local lists = require "pmclua.base.lists"
+local pmc = require "pmclua"
+local support = require "tests.support"
+
+local CASES = {
+  { "false", "counters", 2, 4, 8 }, { "false", "bytes", 2, 4 }, { "false", "stats", 2, 4, 8 },
+  { "false", "atomics", 2, 4 }, { "false", "pair_of_atomics", 2 }, { "false", "with_config", 2, 3 },
+  { "false", "packed", 2, 4 }, { "false", "vector", 2, 8 }, { "false", "blocks", 3 },
+  { "true", "total", 2, 4 }, { "true", "guarded", 2, 3 }, { "true", "spin", 2 }, { "true", "bits", 2, 4 },
+  { "true", "pointer", 2 }, { "true", "tree", 2 }, { "true", "ring", 2 }, { "true", "latest", 2, 3 },
+  { "true", "ticket", 2, 8 },
+  { "none", "padded", 2, 4, 8 }, { "none", "own", 2, 4 }, { "none", "table", 2 }, { "none", "hot", 2, 4 },
+  { "none", "text", 2 }, { "none", "vectors", 2, 4 }, { "none", "stack", 2 },
+  { "turns", "turns", 2, 4 },
+}
+local NOTABLE = 0.01
+
+-- The kinds of the lines that have a hundredth of the total, as a set, and what is said of the largest.
+local function kinds_of(path, case, threads)
+  local found = pmc.where(pmc.command { path, case, tostring(threads) }, { data = true, heap = true })
+  local profile, kinds, most = found.profiles[1], {}, nil
+  for _, line in ipairs(profile.data.sharing) do
+    if line.count >= NOTABLE * profile.total then
+      kinds[line.kind] = true
+      most = most or line
+    end
+  end
+  local objects = most and table.concat(lists.unique(lists.column(most.parts, "object")), ", ") or "-"
+  return kinds, most and most.kind or "-", objects
+end
+
+local RIGHT = {
+  ["false"] = function(kinds) return kinds["false"] and not kinds["true"] end,
+  ["true"] = function(kinds) return kinds["true"] and not kinds["false"] end,
+  none = function(kinds) return not (kinds["false"] or kinds["true"] or kinds.latent) end,
+  turns = function(kinds) return kinds["handed over"] and not kinds["false"] and not kinds.latent end,
+}
+
+os.exit(program.run(function(folder)
+  local path = support.build(folder .. "/cases", "c++", "-O2", "-g", "-pthread",
+    support.root .. "/tests/truths/sharing/cases.cc")
+  local right, tried, slander = 0, 0, 0
+  for _, case in ipairs(CASES) do
+    local wanted, name = case[1], case[2]
+    for i = 3, (#arg == 0 or lists.contains(arg, name)) and #case or 0 do
+      local kinds, most, objects = kinds_of(path, name, case[i])
+      local is_right = RIGHT[wanted](kinds) or false
+      tried, right = tried + 1, right + (is_right and 1 or 0)
+      if wanted == "none" and kinds["false"] then slander = slander + 1 end
+      print(("%-16s %d threads  %-6s %-12s %s%s"):format(name, case[i], wanted, most, objects,
+        is_right and "" or "   WRONG: " .. table.concat(lists.keys(kinds), ", ")))
+    end
+  end
+  print(("%d of %d right; %d of what is not shared called false"):format(right, tried, slander))
+  return (right < 0.95 * tried or slander > 0) and 1 or 0
+end))
