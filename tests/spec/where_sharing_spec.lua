@@ -56,6 +56,41 @@ describe("a cache line of several threads", function()
     assert.same({ "latent" }, kinds({ { 0, "write" }, { 8, "write" } }, 50, true))
   end)
 
+  -- Accesses as { thread, offset, is_write }, in this order.
+  local function kind_of(list)
+    local finder = sharing.new()
+    for _, access in ipairs(list) do
+      finder:add({ pid = PID, tid = PID + access[1], address = BASE + access[2], size = 8,
+        is_write = access[3] }, { object = "table", fn = "work" })
+    end
+    return finder:lines_of(#list, 1)[1].kind
+  end
+
+  it("is no shared line where one thread has filled it before others read", function()
+    for _, filled in ipairs { 1, 2, 20 } do
+      local list = {}
+      for i = 1, filled do list[i] = { 0, 8 * (i % 8), true } end
+      for i = 1, 100 do list[filled + i] = { 1 + i % 2, 8 * (i % 5), false } end
+      local kind = kind_of(list)
+      assert.is_true(kind ~= "false" and kind ~= "true", ("%d: %s"):format(filled, kind))
+    end
+  end)
+
+  it("is shared falsely by tasks that each move between threads with bytes of their own", function()
+    local list = {}
+    for i = 0, 399 do
+      local thread, slice = i % 2, math.floor(i / 50)
+      list[i + 1] = { thread, 8 * ((thread + slice) % 2), true }
+    end
+    assert.equal("false", kind_of(list))
+  end)
+
+  it("is not judged where a few samples may as well be of one thread after the other", function()
+    local list = {}
+    for i = 1, 6 do list[i] = { i <= 3 and 0 or 1, i <= 3 and 0 or 8, true } end
+    assert.equal("cannot tell", kind_of(list))
+  end)
+
   it("is latent where two threads write on either side of the border of two lines", function()
     assert.same({ "latent" }, kinds({ { 56, "write" }, { 64, "write" } }, 50))
     assert.same({}, kinds({ { 0, "write" }, { 64, "write" } }, 50))

@@ -49,7 +49,7 @@ function Finder:saw(pid, tid)
 end
 
 local function new_line(self, pid, number)
-  local line = { pid = pid, number = number, samples = 0, changes = 0, of = {}, parts = {} }
+  local line = { pid = pid, number = number, samples = 0, of = {}, parts = {}, order = {} }
   local key = pid .. " " .. number
   self.lines[key], self.lines[#self.lines + 1] = line, line
   return line
@@ -65,8 +65,6 @@ function Finder:add(access, what)
   local line = self.lines[access.pid .. " " .. number] or new_line(self, access.pid, number)
   line.samples = line.samples + 1
   line.of[access.tid] = (line.of[access.tid] or 0) + 1
-  if line.last and line.last ~= access.tid then line.changes = line.changes + 1 end
-  line.last = access.tid
   local key = table.concat({ access.tid, offset, access.size, tostring(access.is_write), what.fn,
     what.line or 0, what.object }, "\0")
   local part = line.parts[key]
@@ -76,51 +74,96 @@ function Finder:add(access, what)
     part.size = math.max(1, math.min(access.size, LINE - offset))
     line.parts[key], line.parts[#line.parts + 1] = part, part
   end
-  part.samples = part.samples + 1
+  part.samples, line.order[line.samples] = part.samples + 1, part
 end
 
 local function overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
 
--- Samples at bytes that another thread has too, one of them writing, and samples beside what another one writes.
-local function together_and_apart(parts)
+-- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, and how often it would in
+-- a random order: (n - 1) (1 - Σ p²).
+local function changes_of(line, one, two, bytes)
+  local counts, changes, last = { [one] = 0, [two] = 0 }, 0, nil
+  for _, part in ipairs(line.order) do
+    if counts[part.tid] and (not bytes or overlap(part, bytes)) then
+      counts[part.tid] = counts[part.tid] + 1
+      if last and last ~= part.tid then changes = changes + 1 end
+      last = part.tid
+    end
+  end
+  local n = counts[one] + counts[two]
+  local same = n > 0 and (counts[one] ^ 2 + counts[two] ^ 2) / n ^ 2 or 1
+  return changes, (n - 1) * (1 - same)
+end
+
+-- Who meets whom in a line: at bytes, or anywhere in it. Two threads of which one comes after the other do not: a table
+-- that one has filled before others read it, a buffer that is passed on, what a goroutine takes along to another thread.
+-- "turns": they had it in turns; nil: too few samples to tell that from meeting.
+local function new_meetings(line)
+  local known = {}
+  return function(one, two, bytes)
+    local key = table.concat({ math.min(one, two), math.max(one, two), bytes and bytes.offset or "",
+      bytes and bytes.size or "" }, " ")
+    if known[key] == nil then
+      local changes, expected = changes_of(line, one, two, bytes)
+      known[key] = expected * HANDED_OVER > 1 and (changes < HANDED_OVER * expected and "turns" or "meet")
+        or false
+    end
+    return known[key] or nil
+  end
+end
+
+-- What a thread does beside a part: how often it touches the part's bytes, and whether it writes there or elsewhere.
+local function beside(own, tid, parts)
+  local same, is_written, writes_elsewhere = 0, own.is_write, false
+  for _, other in ipairs(parts) do
+    local is_theirs = other.tid == tid
+    if overlap(own, other) then
+      if is_theirs then same = same + other.samples end
+      is_written = is_written or other.is_write and (is_theirs or other.tid == own.tid)
+    elseif is_theirs then
+      writes_elsewhere = writes_elsewhere or other.is_write
+    end
+  end
+  return same > 0 and same >= RARELY * own.samples and is_written, writes_elsewhere
+end
+
+-- Samples at bytes that another thread has too, one of them writing, and samples beside what another one writes; of
+-- threads that meet, or that had the line in turns.
+local function together_and_apart(parts, tids, how, meetings)
   local together, apart = 0, 0
   for _, own in ipairs(parts) do
-    local theirs, is_written, is_beside_writes = 0, own.is_write, false
-    for _, other in ipairs(parts) do
-      if overlap(own, other) then
-        is_written = is_written or other.is_write
-        if other.tid ~= own.tid then theirs = theirs + other.samples end
-      elseif other.tid ~= own.tid then
-        is_beside_writes = is_beside_writes or other.is_write
+    local is_together, is_apart = false, false
+    for _, tid in ipairs(tids) do
+      if tid ~= own.tid then
+        local has_same, writes_elsewhere = beside(own, tid, parts)
+        is_together = is_together or has_same and meetings(own.tid, tid, own) == how
+        is_apart = is_apart or writes_elsewhere and meetings(own.tid, tid) == how
       end
     end
-    if theirs >= RARELY * own.samples and theirs > 0 and is_written then
-      together = together + own.samples
-    elseif is_beside_writes then
-      apart = apart + own.samples
-    end
+    if is_together then together = together + own.samples
+    elseif is_apart then apart = apart + own.samples end
   end
   return together, apart
 end
 
--- Samples of the thread that has the second most, and the changes of thread that a random order would have:
--- (n - 1) (1 - Σ p²).
-local function threads_of(line)
-  local counts, same = lists.map(lists.keys(line.of), function(tid) return line.of[tid] end), 0
-  table.sort(counts, function(a, b) return a > b end)
-  for _, count in ipairs(counts) do same = same + (count / line.samples) ^ 2 end
-  return counts[2] or 0, (line.samples - 1) * (1 - same)
+-- Threads with samples enough of a line. The first to fill it, and whoever looks at it at the end, have few.
+local function judged(line, all)
+  local fewest = math.max(FEWEST, LEAST * all)
+  local tids = lists.where(lists.keys(line.of), function(tid) return line.of[tid] >= fewest end)
+  local is_judged = lists.set(tids)
+  return tids, lists.where(line.parts, function(part) return is_judged[part.tid] end)
 end
 
 local function kind_of(line, all)
-  local second, expected = threads_of(line)
-  if second < FEWEST or second < LEAST * all then return "cannot tell" end
-  if not lists.any(line.parts, function(part) return part.is_write end) then return "read-only" end
-  local together, apart = together_and_apart(line.parts)
+  local tids, parts = judged(line, all)
+  if #tids < 2 then return "cannot tell" end
+  if not lists.any(parts, function(part) return part.is_write end) then return "read-only" end
+  local meetings = new_meetings(line)
+  local together, apart = together_and_apart(parts, tids, "meet", meetings)
+  if together + apart > 0 then return apart > together and "false" or "true" end
+  together, apart = together_and_apart(parts, tids, "turns", meetings)
   if together + apart == 0 then return "cannot tell" end
-  local in_turns = line.changes < HANDED_OVER * expected
-  if apart > together then return in_turns and "latent" or "false" end
-  return in_turns and "handed over" or "true"
+  return apart > together and "latent" or "handed over"
 end
 
 local function only_thread(line)
