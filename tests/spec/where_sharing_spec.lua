@@ -76,6 +76,12 @@ describe("a cache line of several threads", function()
     end
   end)
 
+  it("is handed over where threads fill all of it in turns, with few samples of each word", function()
+    local list = {}
+    for i = 0, 135 do list[i + 1] = { math.floor(i / 17) % 2, 8 * (i % 8), true } end
+    assert.equal("handed over", kind_of(list))
+  end)
+
   it("is shared falsely by tasks that each move between threads with bytes of their own", function()
     local list = {}
     for i = 0, 399 do

@@ -136,8 +136,11 @@ local function together_and_apart(parts, tids, how, meetings)
     for _, tid in ipairs(tids) do
       if tid ~= own.tid then
         local has_same, writes_elsewhere = beside(own, tid, parts)
-        is_together = is_together or has_same and meetings(own.tid, tid, own) == how
-        is_apart = is_apart or writes_elsewhere and meetings(own.tid, tid) == how
+        local is_so = meetings(own.tid, tid) == how
+        -- Few of many samples in turns may fall like those of threads that meet, so bytes alone prove turns only.
+        local takes_turns = how == "meet" and meetings(own.tid, tid, own) == "turns"
+        is_together = is_together or is_so and has_same and not takes_turns
+        is_apart = is_apart or is_so and writes_elsewhere
       end
     end
     if is_together then together = together + own.samples
