@@ -6,7 +6,7 @@
 --   pytest-benchmark (--benchmark-json), `go test -bench`, hyperfine (--export-json), asv and JMH (-rf json)
 --   write. Each repetition that the tool kept becomes a repetition here; a benchmark is a workload. Values
 --   are taken as they are; throughputs of JMH become times of one operation.
--- usage: pmclua import FILE [--store RESULT.jsonl] [--note commit=1a2b3c]
+-- usage: pmclua import FILE [--store RESULT.jsonl] [--commit 1a2b3c]
 -- example:
 --   pmclua compare -r 6 --format hyperfine true 'ls /' >h.json
 --   pmclua import h.json
@@ -16,13 +16,16 @@
 --   ...
 -- reading: without --store the result is shown. Then: pmclua compare old.jsonl new.jsonl, or
 --   pmclua gate old.jsonl new.jsonl -l 'duration_time <= +20%'.
--- caveats: what a tool keeps no repetitions of cannot be judged, and is left out with a remark: let
---   google/benchmark repeat (--benchmark_repetitions=10), go test count (-count 10), asv record samples.
+-- caveats: `pmclua history` needs to know the commit: asv and pytest-benchmark say it, google/benchmark at least
+--   the date; for the others say --commit. What a tool keeps no repetitions of cannot be judged, and is left out
+--   with a remark: let google/benchmark repeat (--benchmark_repetitions=10), go test count (-count 10), asv
+--   record samples.
 
 local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "store", value = "FILE", help = "store it in this new file" },
+  { "commit", value = "HASH", help = "the commit that was measured, for `pmclua history`" },
   { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
@@ -37,6 +40,7 @@ for _, note in ipairs(opt.note) do
   if not name or name == "" then pmc.fail(("--note takes NAME=TEXT, not '%s'"):format(note), 2) end
   result.header.notes[name] = said
 end
+if opt.commit then result.header.notes.commit = opt.commit end
 if opt.store then
   local stored, why = pcall(result.store, result, opt.store)
   if not stored then pmc.fail(why) end

@@ -104,4 +104,46 @@ describe("pmclua import", function()
     assert.equal(0, support.pmclua({ "gate", a, b, "-l", "rounds <= +1%" }).status)
     assert.equal(3, support.pmclua({ "gate", a, b, "-l", "rounds <= 2" }).status)
   end)
+
+  for _, name in ipairs { "asv.json", "criterion", "go.txt", "google.json", "hyperfine.json", "jmh.json",
+      "pytest.json" } do
+    it(("makes a result of %s that report, compare, gate and history take"):format(name), function()
+      local folder, paths = support.folder(), {}
+      for i = 1, 2 do
+        paths[i] = ("%s/%d.jsonl"):format(folder, i)
+        local found = support.pmclua { "import", FOLDER .. name, "--store", paths[i], "--commit", "abc" .. i }
+        assert.same({ 0, "", "" }, { found.status, found.out, found.err })
+      end
+      assert.equal(0, support.pmclua({ "report", paths[1] }).status)
+      assert.matches("duration_time", support.pmclua({ "compare", paths[1], paths[2] }).out, 1, true)
+      local gated = support.pmclua { "gate", paths[1], paths[2], "-l", "duration_time <= +100%" }
+      -- 77: of four values there is no interval
+      assert.is_true(gated.status == 0 or gated.status == 77 and gated.out:find "too few" ~= nil, gated.out)
+      local history = support.pmclua { "history", paths[2], paths[1] }
+      assert.equal(0, history.status)
+      assert.matches("\nabc2 .*\nabc1 ", history.out)
+    end)
+  end
+
+  it("has the date of google/benchmark, pytest-benchmark and asv in UTC, which orders a history", function()
+    local folder = support.folder()
+    local function started(name) return pmc.import(FOLDER .. name).header.started end
+    assert.same({ "2026-11-24T17:54:18Z", "2026-11-24T17:55:27Z", "2023-11-14T22:13:20Z" },
+      { started "google.json", started "pytest.json", started "asv.json" })
+    local text = support.read(FOLDER .. "google.json")
+    for i, date in ipairs { "2026-11-25T01:00:00+02:00", "2026-11-24T20:30:00-01:30" } do
+      support.write(folder .. "/g.json", (text:gsub('"date": "[^"]*"', ('"date": "%s"'):format(date))))
+      support.pmclua { "import", folder .. "/g.json", "--store", ("%s/%d.jsonl"):format(folder, i) }
+    end
+    local history = support.pmclua { "history", folder .. "/1.jsonl", folder .. "/2.jsonl" }
+    assert.matches("24T22:00:00Z.*24T23:00:00Z", history.out)
+  end)
+
+  it("says what to do where no commit is known", function()
+    local path = support.folder() .. "/go.jsonl"
+    support.pmclua { "import", FOLDER .. "go.txt", "--store", path }
+    local history = support.pmclua { "history", path }
+    assert.equal(1, history.status)
+    assert.matches("it does not know its commit; import it with --commit HASH", history.err, 1, true)
+  end)
 end)

@@ -135,11 +135,12 @@ end
 
 local NAME_DIGITS = 9                   -- of a hash that a file has; git and people take less
 
--- The commit that a result is of: its note's, else what was checked out, CHANGED or not; nil: it does not say.
+-- The commit that a result is of: its note's, else what was checked out, CHANGED or not; of another tool's result
+-- without one, its date; nil: it does not say.
 local function commit_of(header)
   local how = header.how or {}
   local noted = (header.notes or {}).commit
-  if noted or not how.commit then return noted end
+  if noted or not how.commit then return noted or header.name == "import" and header.started or nil end
   return how.commit:sub(1, NAME_DIGITS) .. ((how.changes or 0) > 0 and CHANGED or "")
 end
 
@@ -170,10 +171,15 @@ local function of_files(options, margin)
     if not (has_factor or name) then
       error(problem.problem { code = "EINVAL", operation = "read",
         message = path .. ": it does not know its commit",
-        hint = "measure in a checkout, or with --note commit=HASH" }, 0)
+        hint = result.header.name == "import" and "import it with --commit HASH"
+          or "measure in a checkout, or with --note commit=HASH" }, 0)
     end
     files[i] = { result = result, commit = name }
     lists.append(names, has_factor and has_factor[2] or { name })
+  end
+  -- Dates have an order of their own.
+  if lists.all(names, function(name) return tostring(name):find "^%d%d%d%d%-%d%d%-%d%dT" ~= nil end) then
+    table.sort(names)
   end
   local repo = repository_of(options.folder)
   local self = new(files, known(lists.unique(lists.map(names, tostring)), repo), margin)

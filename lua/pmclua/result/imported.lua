@@ -51,6 +51,23 @@ local function add(found, name, iterations, values)
   own.rows[#own.rows + 1] = { iterations = iterations, values = values }
 end
 
+-- A tool's date in UTC; nil: it is none, or has no offset from UTC, and `is_utc` does not say that it is.
+local function utc(date, is_utc)
+  if type(date) ~= "string" then return nil end
+  local year, month, day, hour, minute, second, zone =
+    date:match "^(%d%d%d%d)-(%d%d)-(%d%d)[T ](%d%d):(%d%d):(%d%d)[%d.]*(.*)$"
+  if not year then return nil end
+  local sign, hours, minutes = zone:match "^([+-])(%d%d):?(%d%d)$"
+  if not (sign or zone == "Z" or is_utc and zone == "") then return nil end
+  local offset = sign and (sign == "-" and -1 or 1) * (hours * 60 + minutes) or 0
+  -- os.time takes local time, of which the difference to UTC is taken off again.
+  local at = os.time { year = year, month = month, day = day, hour = hour, min = minute - offset,
+    sec = second, isdst = false }
+  local there = os.date("!*t", at)
+  there.isdst = false
+  return os.date("!%Y-%m-%dT%H:%M:%SZ", at + os.difftime(at, os.time(there)))
+end
+
 local NS = { ns = 1, us = 1e3, ["µs"] = 1e3, ["μs"] = 1e3, ms = 1e6, s = 1e9 }
 
 local function is_number(value)
@@ -93,7 +110,7 @@ function readers.google(json)
     end
   end
   import.units.cpu_time = "ns"
-  import.host = context.host_name
+  import.host, import.started = context.host_name, utc(context.date)
   return import
 end
 
@@ -132,7 +149,9 @@ function readers.pytest(json)
     end
   end
   local commit, cpu = json.commit_info, json.machine_info.cpu
-  import.notes.commit = type(commit) == "table" and commit.id or nil
+  local hash = type(commit) == "table" and type(commit.id) == "string" and commit.id or nil
+  import.notes.commit = hash and hash .. (commit.dirty == true and "+" or "")
+  import.started = utc(json.datetime, true)
   import.cpu = type(cpu) == "table" and (cpu.brand_raw or cpu.brand) or nil
   import.host = json.machine_info.node
   return import
@@ -215,6 +234,7 @@ function readers.asv(json)
     end
   end
   import.notes.commit = json.commit_hash
+  import.started = is_number(json.date) and os.date("!%Y-%m-%dT%H:%M:%SZ", json.date / 1000) or nil
   local machine = type(json.params) == "table" and json.params or {}
   import.cpu, import.host = machine.cpu, machine.machine
   return import
@@ -292,8 +312,8 @@ end
 local function header_of(found, names)
   local per, pass = found.knows_iterations and "iteration" or "run", {}
   for i = found.knows_iterations and 2 or 1, #names do pass[#pass + 1] = i end
-  return { name = "import", question = nil, started = nil, factors = {}, metrics = {}, per = {}, seed = 0,
-    repetitions = 0, warmup = 0, passes = "rerun", primary = "duration_time",
+  return { name = "import", question = nil, started = found.started, factors = {}, metrics = {}, per = {},
+    seed = 0, repetitions = 0, warmup = 0, passes = "rerun", primary = "duration_time",
     pass_events = { pass }, anchors = {}, host = { hostname = found.host, cpu = found.cpu },
     notes = found.notes,
     workloads = lists.map(found.benchmarks, function(one)
