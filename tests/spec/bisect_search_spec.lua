@@ -119,6 +119,9 @@ describe("the search by counts", function()
     assert.same({ { 30, 31 } }, found)
     assert.same({}, result.gone)
     assert.equal(23, result.unseen)
+    -- A commit that takes a little back is no reason to search everything.
+    local counts = history_of(64, { [31] = 20000, [40] = -2000 })
+    assert.is_true(select(2, steps_of(counts, { reverts = { [31] = { 40 } } })) <= 10)
   end)
 
   it("finds none where the ends are equal within the margin", function()

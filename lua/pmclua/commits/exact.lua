@@ -64,7 +64,7 @@ local function split(search, from, to, before, after)
   end
 end
 
--- Counts commits that take lines of a step back; whether one of them changes the count by it. Of an earlier one, as of a
+-- Counts commits that take lines of a step back; whether one of them takes half of the step back at least. Of an earlier one, as of a
 -- fix that the step undoes, it is the commit before that tells.
 local function is_taken_back(search, step)
   local reverts = search.reverts(step)
@@ -72,10 +72,9 @@ local function is_taken_back(search, step)
   local up, found = step.after - step.before, false
   for _, commit in ipairs(reverts) do
     local is_later = commit >= step.to
-    local level = is_later and step.after or step.before
     local count = search.counts(is_later and commit or commit - 1)
-    local back = count and differ(level, count) and (level - count) * up or 0
-    found = found or back ~= 0 and (back > 0) == is_later
+    local back = count and (is_later and step.after - count or count - step.before) or 0
+    found = found or back / up >= 0.5
   end
   return found
 end
