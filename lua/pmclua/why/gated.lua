@@ -150,7 +150,7 @@ local function look_stored(gate, program)
     local sides, why = stored.sides({ a = before, b = cell }, program)
     if not sides then return absent_cause(label, limits, why) end
     local found = cause.of({ a = before, b = cell }, sides, limits, { budget = seconds })
-    found.absent[#found.absent + 1] = why
+    found.sentences[#found.sentences + 1] = why
     return found
   end
 end
