@@ -7,7 +7,7 @@
 --   a margin. If stored results are given instead of commands, they are compared, with the first as
 --   baseline.
 -- usage: pmclua compare [OPTIONS] 'COMMAND A' 'COMMAND B' ...
---        pmclua compare [OPTIONS] A.jsonl B.jsonl ...
+--        pmclua compare [OPTIONS] A.jsonl B.jsonl ... (or folders of jobs)
 -- example:
 --   pmclua compare --repetitions 10 true 'ls /'
 --   ls / against true (baseline) · 10 pairs, interleaved, seed 154031692
@@ -146,12 +146,13 @@ local function refuse_measuring()
 end
 
 local over                      -- "host": where files are of several hosts
+local OVER_NODES = { table = true, markdown = true, html = true, latex = true }
 
 -- The files, told apart by host, too, where they share several.
 local function load_files()
   local result = pmc.load(unpack(opt.workloads))
   local header, paths = result.header, { by = "file", over = "host", unpack(opt.workloads) }
-  local is_plain = not header.sources or #header.sources <= #opt.workloads
+  local is_plain = not OVER_NODES[opt.format] or not header.sources or #header.sources <= #opt.workloads
   local by_host = not is_plain and pmc.load(paths)
   local hosts = by_host and by_host.header.factors[#by_host.header.factors]
   if not hosts or hosts[1] ~= "host" or #hosts[2] < 2 then return result end

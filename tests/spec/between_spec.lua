@@ -97,6 +97,7 @@ describe("a comparison over nodes", function()
     end
     local run = support.pmclua { "compare", paths[1], paths[2] }
     assert.equal(0, run.status)
+    assert.equal(0, support.pmclua({ "compare", paths[1], paths[2], "--format", "hyperfine" }).status)
     assert.matches("6 nodes: unpaired on each, then over nodes", run.out, 1, true)
     assert.matches("cycles %*.*1%.%d+ .* more", run.out)
   end)
