@@ -182,6 +182,16 @@ int main(void)
     end)
   end)
 
+  it("ends in order where it is interrupted within a build", function()
+    need()
+    local folder = repository { {}, {} }
+    local found = support.pmclua({ "bisect", "-q", "--good", "HEAD~1", "-e", "page-faults", "--build",
+      "kill -INT $PPID; sleep 30", "--store", support.folder() .. "/search", "--", "./prog" },
+      { folder = folder, env = { XDG_CACHE_HOME = cache } })
+    assert.same({ 130, "" }, { found.status, found.err })
+    assert.matches("interrupted before a step was known.*%-%-resume .* goes on", found.out)
+  end)
+
   it("refuses what cannot be searched, and says why", function()
     need()
     local folder = repository { {}, { broken = true } }

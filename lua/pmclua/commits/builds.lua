@@ -170,6 +170,7 @@ local function build(self, folder, line, seed)
   local log = folder .. ".log"
   local _, trouble, status = tools.read("/bin/sh", { "-c", SHELL, folder, log, ("%d"):format(seed), line },
     { seconds = self.limit_s })
+  if trouble and core.interrupts() > 0 then error({ stop = "interrupted" }, 0) end
   if trouble and trouble:find "interrupted" then require("pmclua.host.running").check_interrupted() end
   if trouble then
     local why = trouble:gsub("^%S+ ", "")
