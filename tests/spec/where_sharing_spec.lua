@@ -46,6 +46,34 @@ describe("a cache line of several threads", function()
     assert.same({ "true" }, kinds({ { 0, "write" }, { 4, "read" } }, 50))
   end)
 
+  it("is shared truly where they have the same members, whichever of them waits", function()
+    local finder = sharing.new()
+    for i = 1, 200 do
+      local is_write = i % 5 == 0
+      finder:add({ pid = PID, tid = PID + i % 2, address = BASE + (is_write and 8 or 0), size = 8,
+        is_write = is_write }, { object = "node", fn = "insert" })
+    end
+    assert.equal("true", finder:lines_of(200, 1)[1].kind)
+  end)
+
+  it("is shared falsely where threads meet for a tenth of the time, and are alone otherwise", function()
+    local finder, n = sharing.new(), 0
+    local function access(thread, times)
+      for _ = 1, times do
+        finder:add({ pid = PID, tid = PID + thread, address = BASE + 8 * thread, size = 8, is_write = true },
+          { object = "slots", fn = "work" })
+        n = n + 1
+      end
+    end
+    for _ = 1, 5 do
+      for thread = 0, 1 do access(thread, 40) end
+      for _ = 1, 5 do
+        for thread = 0, 1 do access(thread, 1) end
+      end
+    end
+    assert.equal("false", finder:lines_of(n, 1)[1].kind)
+  end)
+
   it("is read-only where nobody writes, whatever they read", function()
     assert.same({ "read-only" }, kinds({ { 0, "read" }, { 0, "read" } }, 50))
     assert.same({ "read-only" }, kinds({ { 0, "read" }, { 8, "read" } }, 50))

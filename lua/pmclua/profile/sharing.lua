@@ -12,6 +12,7 @@ local FEWEST = 3                -- samples of a line's second thread, and LEAST 
 local LEAST = 0.001
 local RARELY = 0.02             -- another thread that touches bytes less often than this share does not share them
 local HANDED_OVER = 0.25        -- of the changes of thread that a random order would have
+local SHORT, MET = 2, 0.4       -- samples of a short run; more than this share of runs: threads meet
 local MOST_LINES, MOST_PARTS = 50, 16
 
 ---@alias pmclua.Sharing "false"|"true"|"handed over"|"latent"|"read-only"|"cannot tell"
@@ -79,20 +80,28 @@ end
 
 local function overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
 
--- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, and how often it would in
--- a random order: (n - 1) (1 - Σ p²).
+-- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, how often it would in
+-- a random order, (n - 1) (1 - Σ p²), and how many runs of one thread are short.
 local function changes_of(line, one, two, bytes)
-  local counts, changes, last = { [one] = 0, [two] = 0 }, 0, nil
+  local counts, changes, short, last, length = { [one] = 0, [two] = 0 }, 0, 0, nil, 0
   for _, part in ipairs(line.order) do
     if counts[part.tid] and (not bytes or overlap(part, bytes)) then
       counts[part.tid] = counts[part.tid] + 1
-      if last and last ~= part.tid then changes = changes + 1 end
-      last = part.tid
+      if last and last ~= part.tid then
+        changes, short, length = changes + 1, short + (length <= SHORT and 1 or 0), 0
+      end
+      last, length = part.tid, length + 1
     end
   end
   local n = counts[one] + counts[two]
   local same = n > 0 and (counts[one] ^ 2 + counts[two] ^ 2) / n ^ 2 or 1
-  return changes, (n - 1) * (1 - same)
+  return changes, (n - 1) * (1 - same), short
+end
+
+-- Where other work takes the CPUs most of the time, threads that meet have long runs as well, each alone on a CPU; but
+-- most of their runs are from when they are not, and short.
+local function is_in_turns(changes, expected, short)
+  return changes < HANDED_OVER * expected and (short < FEWEST or short < MET * changes)
 end
 
 -- Who meets whom in a line: at bytes, or anywhere in it. Two threads of which one comes after the other do not: a table
@@ -104,16 +113,23 @@ local function new_meetings(line)
     local key = table.concat({ math.min(one, two), math.max(one, two), bytes and bytes.offset or "",
       bytes and bytes.size or "" }, " ")
     if known[key] == nil then
-      local changes, expected = changes_of(line, one, two, bytes)
-      known[key] = expected * HANDED_OVER > 1 and (changes < HANDED_OVER * expected and "turns" or "meet")
+      local changes, expected, short = changes_of(line, one, two, bytes)
+      local is_told = expected * HANDED_OVER > 1
+      known[key] = is_told and (is_in_turns(changes, expected, short) and "turns" or "meet")
         or false
     end
     return known[key] or nil
   end
 end
 
--- What a thread does beside a part: how often it touches the part's bytes, and whether it writes there or elsewhere.
-local function beside(own, tid, parts)
+local function touches(parts, tid, bytes)
+  return lists.any(parts, function(part) return part.tid == tid and overlap(part, bytes) end)
+end
+
+-- What a thread does beside a part: how often it touches the part's bytes, and whether it writes there, or elsewhere what
+-- the part's thread does not have at the same time: of a structure whose members both have, the line is shared truly,
+-- whichever member waits.
+local function beside(own, tid, parts, meetings)
   local same, is_written, writes_elsewhere = 0, own.is_write, false
   for _, other in ipairs(parts) do
     local is_theirs = other.tid == tid
@@ -122,6 +138,7 @@ local function beside(own, tid, parts)
       is_written = is_written or other.is_write and (is_theirs or other.tid == own.tid)
     elseif is_theirs then
       writes_elsewhere = writes_elsewhere or other.is_write
+        and not (touches(parts, own.tid, other) and meetings(own.tid, tid, other) ~= "turns")
     end
   end
   return same > 0 and same >= RARELY * own.samples and is_written, writes_elsewhere
@@ -135,7 +152,7 @@ local function together_and_apart(parts, tids, how, meetings)
     local is_together, is_apart = false, false
     for _, tid in ipairs(tids) do
       if tid ~= own.tid then
-        local has_same, writes_elsewhere = beside(own, tid, parts)
+        local has_same, writes_elsewhere = beside(own, tid, parts, meetings)
         local is_so = meetings(own.tid, tid) == how
         -- Few of many samples in turns may fall like those of threads that meet, so bytes alone prove turns only.
         local takes_turns = how == "meet" and meetings(own.tid, tid, own) == "turns"
