@@ -41,10 +41,10 @@ static int is_word(unsigned name)
 static uint64_t bit_of(unsigned name)
 {
     uint8_t bytes;
-    int number = general(name);
-    if (number != NONE)
-        return BIT(number);
-    number = vector(name, &bytes);
+    int8_t own = general(name);
+    if (own != NONE)
+        return BIT(own);
+    int number = vector(name, &bytes);
     return number == NONE ? 0 : BIT(VECTORS + number);
 }
 

@@ -113,6 +113,8 @@ M.LEFT = {
   readlink = "a path beside the inode that files are told by",
   readlinkat = "of a link that openat has opened", fstatat = "what is opened is looked at by fstat",
   fstatfs = "no is an answer: then a link is followed as any other",
+  gethostname = "a part of a name that tells ranks apart: without it, their numbers do",
+  sendfile = "a rank's marks, whose copy is checked: what is not whole is said (spec/launch)",
   rmdir = "lfs: by no module", unlink = "lfs: by no module",
   utime = "lfs: by no module", fcntl64 = "lfs.lock: by no module",
   -- LuaJIT's own memory: its compiled code does not outlive a refusal (2.1.0-beta3).
