@@ -50,6 +50,7 @@ function Finder:saw(pid, tid)
 end
 
 local function new_line(self, pid, number)
+  -- order: the part of each sample; of: the places in it of each thread's samples.
   local line = { pid = pid, number = number, samples = 0, of = {}, parts = {}, order = {} }
   local key = pid .. " " .. number
   self.lines[key], self.lines[#self.lines + 1] = line, line
@@ -65,7 +66,8 @@ function Finder:add(access, what)
   local number = (access.address - offset) / LINE
   local line = self.lines[access.pid .. " " .. number] or new_line(self, access.pid, number)
   line.samples = line.samples + 1
-  line.of[access.tid] = (line.of[access.tid] or 0) + 1
+  local times = line.of[access.tid] or {}
+  line.of[access.tid], times[#times + 1] = times, line.samples
   local key = table.concat({ access.tid, offset, access.size, tostring(access.is_write), what.fn,
     what.line or 0, what.object }, "\0")
   local part = line.parts[key]
@@ -81,11 +83,16 @@ end
 local function overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
 
 -- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, how often it would in
--- a random order, (n - 1) (1 - Σ p²), and how many runs of one thread are short.
+-- a random order, (n - 1) (1 - Σ p²), and how many runs of one thread are short. Only the two's samples are looked at:
+-- of many threads there are many pairs.
 local function changes_of(line, one, two, bytes)
   local counts, changes, short, last, length = { [one] = 0, [two] = 0 }, 0, 0, nil, 0
-  for _, part in ipairs(line.order) do
-    if counts[part.tid] and (not bytes or overlap(part, bytes)) then
+  local first, second, i, j = line.of[one], line.of[two], 1, 1
+  while first[i] or second[j] do
+    local is_first = (first[i] or math.huge) < (second[j] or math.huge)
+    local part = line.order[is_first and first[i] or second[j]]
+    if is_first then i = i + 1 else j = j + 1 end
+    if not bytes or overlap(part, bytes) then
       counts[part.tid] = counts[part.tid] + 1
       if last and last ~= part.tid then
         changes, short, length = changes + 1, short + (length <= SHORT and 1 or 0), 0
@@ -122,23 +129,25 @@ local function new_meetings(line)
   end
 end
 
-local function touches(parts, tid, bytes)
-  return lists.any(parts, function(part) return part.tid == tid and overlap(part, bytes) end)
+local function touches(parts, bytes)
+  return lists.any(parts, function(part) return overlap(part, bytes) end)
 end
 
--- What a thread does beside a part: how often it touches the part's bytes, and whether it writes there, or elsewhere what
--- the part's thread does not have at the same time: of a structure whose members both have, the line is shared truly,
--- whichever member waits.
-local function beside(own, tid, parts, meetings)
-  local same, is_written, writes_elsewhere = 0, own.is_write, false
-  for _, other in ipairs(parts) do
-    local is_theirs = other.tid == tid
+local function writes_at(parts, bytes)
+  return lists.any(parts, function(part) return part.is_write and overlap(part, bytes) end)
+end
+
+-- What another thread does beside a part of one: whether both have the part's bytes and one of them writes there, and
+-- whether the other writes elsewhere what the one does not have at the same time: of a structure whose members both
+-- have, the line is shared truly, whichever member waits.
+local function beside(own, mine, theirs, meetings)
+  local same, is_written, writes_elsewhere = 0, writes_at(mine, own), false
+  for _, other in ipairs(theirs) do
     if overlap(own, other) then
-      if is_theirs then same = same + other.samples end
-      is_written = is_written or other.is_write and (is_theirs or other.tid == own.tid)
-    elseif is_theirs then
+      same, is_written = same + other.samples, is_written or other.is_write
+    else
       writes_elsewhere = writes_elsewhere or other.is_write
-        and not (touches(parts, own.tid, other) and meetings(own.tid, tid, other) ~= "turns")
+        and not (touches(mine, other) and meetings(own.tid, other.tid, other) ~= "turns")
     end
   end
   return same > 0 and same >= RARELY * own.samples and is_written, writes_elsewhere
@@ -148,11 +157,12 @@ end
 -- threads that meet, or that had the line in turns.
 local function together_and_apart(parts, tids, how, meetings)
   local together, apart = 0, 0
+  local by_tid = lists.by(lists.groups(parts, function(part) return part.tid end), "key")
   for _, own in ipairs(parts) do
     local is_together, is_apart = false, false
     for _, tid in ipairs(tids) do
       if tid ~= own.tid then
-        local has_same, writes_elsewhere = beside(own, tid, parts, meetings)
+        local has_same, writes_elsewhere = beside(own, by_tid[own.tid], by_tid[tid], meetings)
         local is_so = meetings(own.tid, tid) == how
         -- Few of many samples in turns may fall like those of threads that meet, so bytes alone prove turns only.
         local takes_turns = how == "meet" and meetings(own.tid, tid, own) == "turns"
@@ -169,7 +179,7 @@ end
 -- Threads with samples enough of a line. The first to fill it, and whoever looks at it at the end, have few.
 local function judged(line, all)
   local fewest = math.max(FEWEST, LEAST * all)
-  local tids = lists.where(lists.keys(line.of), function(tid) return line.of[tid] >= fewest end)
+  local tids = lists.where(lists.keys(line.of), function(tid) return #line.of[tid] >= fewest end)
   local is_judged = lists.set(tids)
   return tids, lists.where(line.parts, function(part) return is_judged[part.tid] end)
 end
