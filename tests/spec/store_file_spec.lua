@@ -204,6 +204,7 @@ describe("a file that anyone may have written", function()
         "'iterations' is no number of them" },
       { function(l) return l:gsub('"done"', '"done","why":7') end, "'why' is not what it should be" },
       { function(l) return l:gsub('"done"', '"done","cpu":true') end, "'cpu' is not a text" },
+      { function(l) return l:gsub('"done"', '"done","task":"first"') end, "'task' is not a number" },
       { function(l) return l:gsub('"wall_ns"', '"wall"') end, "'wall_ns' is expected where 'wall' is" },
       { function(l) return l:gsub("}$", ',"more":1}') end, "'more' is no field" },
       { function(l) return l:gsub('"done"', '"do\0ne"') end, "it is not a JSON object" },

@@ -203,6 +203,19 @@ describe("where --data of threads that share a line", function()
     assert.same(found.profiles[1].data.sharing, read.profiles[1].data.sharing)
   end)
 
+  it("is refused from a stored result that has nonsense of it", function()
+    local before, shared = support.read(found.result.path):match '^(.*"sharing":)(.*)$'
+    for pattern, nonsense in pairs { ['"kind":"[^"]*"'] = '"kind":"falsely"', ['"line":%d+'] = '"row":1',
+        ['"parts":%['] = '"parts":[],"more":[', ['"count":%d+'] = '"count":0' } do
+      local damaged, count = shared:gsub(pattern, nonsense, 1)
+      assert.equal(1, count, pattern)
+      local path = support.folder() .. "/damaged.jsonl"
+      support.write(path, before .. damaged)
+      local refused = support.message_of(function() return pmc.load(path):where() end)
+      assert.matches("is not what it should be", refused, 1, true)
+    end
+  end)
+
   it("finds nothing where each thread has a line of its own", function()
     local padded = pmc.where(command "padded",
       { data = true, event = "cpu-clock:u", seed = 5 })

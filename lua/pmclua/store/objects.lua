@@ -62,21 +62,27 @@ local function read_object(entry)
     at = lists.map(take(entry, "at", is_table), read_data_place) }
 end
 
+local KINDS = lists.set { "false", "true", "handed over", "latent", "read-only", "cannot tell" }
+
+local function is_kind(value) return KINDS[value] or false end
+local function is_seen(value) return is_count(value) and value > 0 end
+local function is_list(value) return is_table(value) and #value > 0 end
+
 local function read_shared_part(entry)
   if not is_table(entry) then refuse "sharing" end
   return { thread = take(entry, "thread", is_offset), offset = take(entry, "offset", is_offset),
     size = take(entry, "size", is_offset), is_write = take(entry, "is_write", is_flag),
     object = take(entry, "object", is_text), member = take(entry, "member", is_text, true),
     place = take(entry, "place", is_number, true), fn = take(entry, "fn", is_text),
-    source = take(entry, "source", is_text, true), line = take(entry, "line", is_offset, true),
+    source = take(entry, "source", is_text, true), line = take(entry, "line", is_offset, entry.source == nil),
     samples = take(entry, "samples", is_count) }
 end
 
 local function read_shared_line(entry)
   if not is_table(entry) then refuse "sharing" end
-  return { kind = take(entry, "kind", is_text), samples = take(entry, "samples", is_count),
-    count = take(entry, "count", is_count),
-    parts = lists.map(take(entry, "parts", is_table), read_shared_part) }
+  return { kind = take(entry, "kind", is_kind), samples = take(entry, "samples", is_seen),
+    count = take(entry, "count", is_seen),
+    parts = lists.map(take(entry, "parts", is_list), read_shared_part) }
 end
 
 --- The profile by data. Older files have no sharing. Raises a text where a member is not of its kind.

@@ -16,9 +16,9 @@ M.SCALARS = {
 --- Fields that are there only where they say something.
 M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "task", "read", "process", "incomplete",
   "launcher", "source", "host" }
--- A process is one; the others may be the name of a core or socket.
-local MAY_BE_NUMBER = { thread = true, cpu = true, interval = true,
-  task = true, process = true, source = true }
+-- What is a number, and what may also be the name of a core or socket.
+local IS_NUMBER = { interval = true, task = true, process = true, source = true }
+local MAY_BE_NUMBER = { thread = true, cpu = true }
 M.OUTCOMES = {
   done = true, signalled = true, ["timed-out"] = true, ["not-started"] = true, ["not-counted"] = true,
   quit = true, raised = true, rejected = true,
@@ -109,8 +109,10 @@ end
 local function read_optional(shape, fields)
   for _, name in ipairs(M.OPTIONAL) do
     local node = fields:maybe(name)
-    if node == "%" and MAY_BE_NUMBER[name] then
+    if node == "%" and (IS_NUMBER[name] or MAY_BE_NUMBER[name]) then
       shape.head[#shape.head + 1] = name
+    elseif node and IS_NUMBER[name] then
+      error(("'%s' is not a number"):format(name), 0)
     elseif node then
       shape.fixed[name] = text(node, name)
     end
