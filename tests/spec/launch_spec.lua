@@ -39,6 +39,14 @@ describe("a launched program", function()
     assert.same({ 10, 10 }, part(result, "touch"):values "entries")
   end)
 
+  it("has no sum of a mark where a rank wrote over its table, and names the rank", function()
+    local over = '"$0"; [ $PMI_RANK != 1 ] || dd if=/dev/zero of="$PMCLUA_MARKS" bs=64 count=1 conv=notrunc'
+    local result = launched({ "sh", "-c", over, program(), launch = LAUNCHER .. " 3" }, { regions = "marks" })
+    local touch = part(result, "touch")
+    assert.is_nil(touch.page_faults.median)
+    assert.matches("rank 1: marks are not counted", touch.page_faults.why, 1, true)
+  end)
+
   it("has the number of its ranks as a factor, and each rank's counts", function()
     local result = launched({ program(), launch = { LAUNCHER, "{ranks}" } },
       { regions = "marks", factors = { { "ranks", { 1, 3 } } } })

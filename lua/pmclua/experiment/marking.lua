@@ -224,15 +224,19 @@ end
 ---@param groups table[]
 ---@param made table of table_for
 function Marking:take_tables(whole, tasks, groups, made)
-  local merged, all, names = {}, {}, names_of(self, groups)
+  local merged, all, names, lost = {}, {}, names_of(self, groups), nil
   for _, task in ipairs(tasks) do
     local found, facts = {}, { damage = "there is nothing" }
     if task.table then found, facts = marks.read(task.table, made.layout, core.now_ns() - made.made_ns) end
     facts.unreached = task.result.unreached
     self.said:append(marks.remarks(found, facts, names))
+    local loss = marks.loss(facts)
+    lost = lost or loss and ("rank %d: %s"):format(task.rank, loss)
     merge(merged, found, task)
     if not self.regions.entries then add_parts(self, all, found, task.result, task) end
   end
+  -- What one rank has lost may be of any mark.
+  for _, mark in ipairs(merged) do mark.incomplete = mark.incomplete or lost end
   add_parts(self, whole.parts, merged, whole)
   lists.append(whole.parts, all)
 end

@@ -175,8 +175,10 @@ local function losses_of(mark)
   return list
 end
 
--- What marks lack of which it is not known whose it is; nil: nothing.
-local function common_loss(facts)
+--- What marks lack of which it is not known whose it is; nil: nothing.
+---@param facts table
+---@return string?
+function M.loss(facts)
   if facts.damage then
     return "marks are not counted: the program wrote over their table, in which " .. facts.damage
   end
@@ -196,7 +198,7 @@ end
 ---@param facts table
 ---@return string? loss what is missing of no mark in particular
 function M.judge(marks, facts)
-  local common = common_loss(facts)
+  local common = M.loss(facts)
   for _, mark in ipairs(marks) do
     local list = losses_of(mark)
     list[#list + 1] = common
