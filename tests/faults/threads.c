@@ -27,7 +27,7 @@ static void step(struct team_thread *thread, void *argument)
 
 static int team_works(void)
 {
-    struct team *team = team_new(THREADS, NULL);
+    struct team *team = team_new(THREADS, NULL, 0);
     if (!team)
         return 0;
     for (uint64_t i = 0; i < STEPS; i++)

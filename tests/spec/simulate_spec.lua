@@ -72,6 +72,11 @@ describe("simulate = true", function()
       cell.sim_branch_miss_rate.median)
   end)
 
+  it("renames a named metric that has no counterpart of its own", function()
+    local cell = measured { events = { "instructions", "cycles" }, metrics = { "ipc" } }:cells()()
+    assert.equal("unsupported", cell:summary("sim_ipc").status)
+  end)
+
   it("keeps the name that the script gave, and a {group} without what was replaced", function()
     local r = measured { events = { "mine = instructions", "{branches,page-faults,task-clock}" } }
     assert.equal(3, #r.header.pass_events[1] + #r.header.pass_events[2] - 1)

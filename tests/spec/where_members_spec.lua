@@ -1,6 +1,7 @@
 -- Which member of a variable a byte belongs to, against what the compiler of the program says.
 
 local core_data = require "pmclua.core.data"
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local symbols = require "pmclua.core.symbols"
@@ -40,6 +41,20 @@ local function check_all(...)
   its:close()
   assert.equal(16, count)
 end
+
+describe("a profile by member", function()
+  it("says of a variable where the place is not certain, and of nothing else", function()
+    local function object(fn, kind, address, member)
+      return { file = "/x", fn = fn, kind = kind, count = 1, samples = 1,
+        at = { { address = address, member = member, fn = "f", count = 1, samples = 1 } } }
+    end
+    local profile = { data = { rest = {}, lines = { object("lost", "variable"),
+      object("plain", "variable", 8), object("slots", "variable", 8, "[1].n"), object("stack", "stack") } } }
+    local seen = require("pmclua.ledger.objects").profiles({ profile }, "data member")[1]
+    assert.same({ "lost (place not certain)", "plain", "slots[1].n", "stack" },
+      lists.column(seen.lines, "fn"))
+  end)
+end)
 
 describe("members of variables", function()
   it("are those that the compiler laid out, in arrays, nested, in unions, in padding, of threads", function()
