@@ -8,7 +8,8 @@ local random = require "pmclua.stats.random"
 local support = require "tests.support"
 
 -- A result of a and b on nodes, in the same blocks: nodes differ by 20 %, repetitions by 1 %, b's effect by node.
-local function simulated(seed, nodes, effect, of_node)
+-- The node `lacking` has none of b.
+local function simulated(seed, nodes, effect, of_node, lacking)
   local generator, cells, records, names = random.new(seed, "nodes"), {}, {}, {}
   for node = 1, nodes do
     names[node] = ("n%02d"):format(node)
@@ -16,7 +17,7 @@ local function simulated(seed, nodes, effect, of_node)
     local shift = math.log(effect) + (of_node or 0) * generator:normal()
     for _, workload in ipairs { "a", "b" } do
       cells[#cells + 1] = { workload = workload, levels = { host = names[node] } }
-      for index = 1, 6 do
+      for index = 1, workload == "b" and node == lacking and 0 or 6 do
         local value = 1e9 * own * math.exp((workload == "b" and shift or 0) + 0.01 * generator:normal())
         records[#records + 1] = made.record({ math.floor(value) }, { workload = workload, cell = #cells,
           levels = cells[#cells].levels, index = index, order = #records + 1, iterations = 1 })
@@ -62,6 +63,12 @@ describe("a comparison over nodes", function()
     end)
     assert.is_true(wrong <= 0.08, wrong)            -- 5 % and two standard errors of 200
     assert.is_true(share_of(100, function(seed) return verdict_of(seed, 6, 1).verdict == "more" end) <= 0.05)
+  end)
+
+  it("is none where a node lacks a value that the others have", function()
+    local row = between.of(simulated(3, 6, 1.03, nil, 2), "host", { "cycles" })[1].rows[1]
+    assert.is_nil(row.verdict)
+    assert.matches("on n02", row.why, 1, true)
   end)
 
   it("finds 3 % on six nodes that differ by 20 %", function()

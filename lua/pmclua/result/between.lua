@@ -40,14 +40,18 @@ local function conclusion_of(found, level)
     { kind = found[1].kind, margin = own.margin, level = level, floor = own.floor })
 end
 
-local function row_of(found)
-  local row = lists.copy(found[1])
-  local known = lists.where(found, function(one) return one.verdict ~= nil end)
+-- One quantity over nodes. Where some lack it there is no verdict: it would be of other nodes than those that are said.
+local function row_of(found, nodes)
+  local row, known, why = lists.copy(found[1]), {}, nil
+  for i, one in ipairs(found) do
+    if one.verdict then known[#known + 1] = one
+    else why = why or ("%s on %s"):format(one.why or "no comparison", tostring(nodes[i])) end
+  end
   row.verdict, row.why = nil, found[1].why
   if #known == 0 then return row end
   row.cell, row.baseline = middle(lists.column(known, "cell")), middle(lists.column(known, "baseline"))
   row.nodes = known
-  row.why = select(2, conclusion_of(known, verdict.DEFAULT_LEVEL))
+  row.why = why or select(2, conclusion_of(known, verdict.DEFAULT_LEVEL))
   return row
 end
 
@@ -76,11 +80,12 @@ function M.of(result, by, names)
   end)
   local found = lists.map(groups, function(group)
     if #group < 2 then return nil end
+    local nodes = lists.map({ unpack(group) }, function(pair) return pair.cell.levels[by] end)
     local rows = lists.map(lists.keys(group[1].rows), function(i)
-      return row_of(lists.map(group, function(pair) return pair.rows[i] end))
+      return row_of(lists.map(group, function(pair) return pair.rows[i] end), nodes)
     end)
     return { cell = group[1].cell, baseline = group[1].baseline, rows = rows, paired = group[1].paired,
-      nodes = lists.map({ unpack(group) }, function(pair) return pair.cell.levels[by] end) }
+      nodes = nodes }
   end)
   judge(found, compared.level)
   return found, compared.level
