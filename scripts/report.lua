@@ -75,10 +75,8 @@ local function prune()
   print(("removed %d stored results, %s; %d are left"):format(#removed, size(bytes), #pmc.stored.list()))
 end
 
-local TELL_APART = { file = true, rank = true, host = true }
-
 local function load()
-  local result = pmc.load { by = opt.by or TELL_APART[opt.over] and opt.over or nil, over = opt.over,
+  local result = pmc.load { by = opt.by or opt.over == "file" and "file" or nil, over = opt.over,
     unpack(opt.files) }
   return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
     primary = opt.primary, fit = opt.fit }

@@ -113,6 +113,7 @@ end
 
 local launch = checked(pcall(pmc.targets.launch, opt))
 if launch and (opt.interval or opt.simulate) then fail("--launch goes with neither -I nor --simulate") end
+if launch and target then fail("--launch counts its ranks: it goes with none of -p, -t, -a, -C and -G") end
 
 local function milliseconds(option, letter)
   local good, value = pcall(pmc.targets.seconds, option, letter)

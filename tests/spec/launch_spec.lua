@@ -86,6 +86,24 @@ describe("a launched program", function()
     assert.matches("region touch +6 +10 +35 +60 +1%.714 +rank 5 on n2", report.out)
     local nodes = support.pmclua { "report", store, "--over", "host" }
     assert.equal(0, nodes.status, nodes.err)
+    assert.matches("by host · 2 repetitions · on n%[0%-2%]", nodes.out)
+    assert.matches("region touch +3 +25 +35 +45 +1%.286 +node n2", nodes.out)
+  end)
+
+  it("has its ranks and nodes where several files are one result", function()
+    local folder, files = support.folder(), {}
+    for i = 1, 2 do
+      files[i] = ("%s/run%d.jsonl"):format(folder, i)
+      local ran = stat({ "--launch", LAUNCHER .. " 4", "--marks", "--store", files[i], program() },
+        { env = support.merged({ NODES = "2" }, OF_OTHERS) })
+      assert.equal(0, ran.status, ran.err)
+    end
+    local nodes = support.pmclua { "report", "--over", "host", unpack(files) }
+    assert.matches("region touch +2 +20 +25 +30 +1%.200 +node n1", nodes.out)
+    local by_rank = support.pmclua { "report", "--over", "rank", "--by", "none", unpack(files) }
+    assert.matches("region touch +4 +10 +25 +40 +1%.600 +rank 3 on n1", by_rank.out)
+    assert.matches("file run1, region tou%S+ +4 +10 +25 +40", support.pmclua({ "report", "--over", "rank",
+      unpack(files) }).out)
   end)
 
   it("is one rank without a launcher, and beside others", function()
@@ -171,6 +189,44 @@ describe("a launch that is not whole", function()
   end)
 end)
 
+describe("what the counts of a launch lack", function()
+  it("is what a rank left running, also where the launcher is no parent of it", function()
+    local ran = stat { "--launch", LAUNCHER .. " 2", "sh", "-c", "sleep 100 > /dev/null 2>&1 & echo $!" }
+    support.output_of("kill " .. ran.out:gsub("%s+", " "))
+    assert.matches("left running: sleep", ran.err)
+  end)
+
+  it("is a rank's program that Linux stopped counting", function()
+    support.need(support.have_root(), "root is needed to make another user's setuid program")
+    local folder = support.folder()
+    support.output_of(("cd %s && cp /bin/true suid && chmod 4755 suid && chmod 755 ."):format(folder))
+    local ran = stat({ "--launch", LAUNCHER .. " 2", folder .. "/suid" }, { user = true })
+    assert.matches("Linux stopped counting 'suid'", ran.err)
+  end)
+end)
+
+describe("a launch by a rank of another", function()
+  local RANK = { PMI_RANK = "1", PMI_SIZE = "3", OMPI_COMM_WORLD_RANK = false, SLURM_PROCID = false }
+
+  local function counts(launcher)
+    local store = support.folder() .. "/own"
+    local ran = stat({ "--launch", launcher, "--store", store, "true" }, { env = RANK })
+    assert.equal(0, ran.status, ran.err)
+    local found = {}
+    local path = support.output_of("ls " .. store .. "*"):match "[^\n]+"
+    require("pmclua.store").open(path).each(function(record)
+      found[#found + 1] = record.task or (record.counts[1] and "sum" or record.incomplete)
+    end)
+    return found
+  end
+
+  it("is not numbered as that is", function()
+    assert.same({ "sum", 0 }, counts "")
+    assert.same({ "sum", 0 }, counts "env A=1")
+    assert.same({ "sum", 0, 1 }, counts(LAUNCHER .. " 2"))
+  end)
+end)
+
 describe("what a launch is asked", function()
   it("compares two programs, rank by rank", function()
     local ran = support.pmclua({ "compare", "-r", "8", "-e", "page-faults", "--launch",
@@ -193,6 +249,8 @@ describe("what a launch is asked", function()
       [{ "--launch", "srun -n {ranks}", "true" }] = "how many are {ranks}",
       [{ "--launch", LAUNCHER .. " {ranks}", "--ranks", "two", "true" }] = "numbers of ranks, not 'two'",
       [{ "--launch", LAUNCHER .. " 2", "-I", "100", "true" }] = "neither %-I",
+      [{ "--launch", LAUNCHER .. " 2", "-p", "1" }] = "goes with none of %-p",
+      [{ "--launch", "/etc/passwd", "true" }] = "cannot execute '/etc/passwd'",
       [{ "--launch", LAUNCHER .. " 2", "--pin", "0", "true" }] = "launch and pin cannot be combined" }
     for words, said in pairs(cases) do
       local ran = stat(words)

@@ -50,6 +50,16 @@ local SUMMED = { "user_ns", "system_ns", "minor_faults", "major_faults", "volunt
 local function forget_own(whole)
   for _, name in ipairs(SUMMED) do whole[name] = nil end
   whole.max_rss_bytes, whole.readings, whole.threads, whole.launcher = nil, {}, 0, nil
+  whole.dropped, whole.unseen, whole.left = nil, nil, nil
+end
+
+-- What a task's counts lack, all lack.
+local LACKING = { "dropped", "unseen", "left", "launcher" }
+
+local function take_lacking(whole, tasks)
+  for _, task in ipairs(tasks) do
+    for _, name in ipairs(LACKING) do whole[name] = whole[name] or task.result[name] end
+  end
 end
 
 local function add_up(whole, tasks)
@@ -145,6 +155,7 @@ local function settle(self, whole, cell, pass, made)
   local groups, ended = groups_of(self, pass), lists.where(tasks, function(task) return task.result end)
   forget_own(whole)
   take_ending(whole, tasks)
+  take_lacking(whole, ended)
   for _, task in ipairs(ended) do
     if #task.result.readings > 0 then lacks = lacks or drop_unlike(self, task, groups) end
   end
@@ -169,6 +180,7 @@ function Launching:around(pass, fn, cell)
   if made then asked.table, asked.table_bytes = made.beginning, made.layout.bytes end
   self.launch:prepare(cell.workload, cell.levels, asked)
   local whole = fn()
+  if whole.outcome == "not-started" then whole.program = (cell.workload.launch or {})[1] end
   if whole.lost or whole.outcome == "interrupted" or whole.outcome == "not-started" then return whole end
   return settle(self, whole, cell, pass, made)
 end

@@ -80,10 +80,24 @@ local function place(self, old, level)
   return at
 end
 
+-- Makes a rank of a launch a repetition of its node, numbered alike in all workloads. Whether the record is of a node:
+-- a launch as a whole is of none.
+local function is_of_node(self, record, level)
+  if not self.launched[record.workload] then return true end
+  if not record.task then return false end
+  local numbers = self.numbers[level] or { count = 0 }
+  self.numbers[level] = numbers
+  local key = ("%d/%d/%s/%d"):format(record.source or 1, record.index,
+    tostring(record.warmup), record.task)
+  if not numbers[key] then numbers.count, numbers[key] = numbers.count + 1, numbers.count + 1 end
+  record.index, record.task = numbers[key], nil
+  return true
+end
+
 -- Gives a record its cell, and a number that no repetition of another file there has.
 local function move(self, record, most)
   local level = ATTRIBUTES[self.name](self.header, record)
-  if level == nil then return nil end
+  if level == nil or not is_of_node(self, record, level) then return nil end
   local old = record.cell
   record.cell = place(self, old, level)
   -- Workloads of one file go on from the same number: they are paired by it.
@@ -115,6 +129,14 @@ local function highest(first, packed, values)
   return most + first.index - values[start + 1]
 end
 
+-- The workloads whose ranks may be of other nodes than pmclua.
+local function launched_of(header, name)
+  if name ~= "host" and name ~= "node" then return {} end
+  return lists.set(lists.column(lists.where(header.workloads or {}, function(workload)
+    return workload.launch ~= nil
+  end), "name"))
+end
+
 --- How records of a header are split; nil: they are as they come, for the header has such a factor.
 ---@param header table of a stored or merged result
 ---@param name string of M.NAMES
@@ -130,8 +152,8 @@ function M.new(header, name, keep)
   if name == "thread" then return setmetatable({ name = name, header = header }, Split) end
   local own, home, gone = joined(header, name, keep)
   local levels = lists.map(header.cells, function(cell) return gone and cell.levels[gone] or false end)
-  return setmetatable({ name = name, header = own, home = home, levels = levels, places = {}, taken = {} },
-    Split)
+  return setmetatable({ name = name, header = own, home = home, levels = levels, places = {}, taken = {},
+    numbers = {}, launched = launched_of(header, name) }, Split)
 end
 
 --- What takes the records of a result of the split's header, one by one and packed.

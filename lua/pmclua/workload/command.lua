@@ -196,7 +196,7 @@ end
 --- Why a result says that the command was not started: an error object.
 function Command:refusal(result)
   return explain.system(result.errnum, OPERATIONS[result.stage] or "execute",
-    NAMED[result.stage] and result.output or self.argv[1])
+    NAMED[result.stage] and result.output or result.program or self.argv[1])
 end
 
 return command

@@ -106,11 +106,18 @@ local function task_of(path, launch)
     name = path:match "[^/]*$" }
 end
 
+-- Whether a task is numbered as pmclua is: by another launch, of which that is a rank.
+local function is_numbered_elsewhere(task)
+  return lists.all(ranks.variables(), function(name) return task.facts[name] == os.getenv(name) end)
+end
+
 local function read_all(self)
   local list = {}
   for name in require("lfs").dir(self.folder) do
     if name:find "^task%-.*%-%d+$" then list[#list + 1] = task_of(self.folder .. "/" .. name, self.number) end
   end
+  local only = #list == 1 and list[1]
+  if only and is_numbered_elsewhere(only) then only.rank, only.size = 0, nil end
   return list
 end
 
