@@ -189,6 +189,26 @@ describe("a launch that is not whole", function()
   end)
 end)
 
+describe("what is said of a launch", function()
+  it("is by what its ranks were started, and that they are summed", function()
+    assert.matches("sum of the ranks of '%S+launcher 2'", stat({ "--launch", LAUNCHER .. " 2", "true" }).err)
+    assert.matches("exec to exit", stat({ "--launch", "", "true" }).err)
+  end)
+
+  it("is which rank found no program where its launcher started it", function()
+    local folder = support.folder()
+    support.output_of(("cp /bin/true %s/here"):format(folder))
+    local ran = stat({ "--launch", "env -C / " .. LAUNCHER .. " 1", "./here" }, { folder = folder })
+    assert.equal(126, ran.status)
+    assert.matches("rank 0 on %S+: cannot start './here': there is no such file; the launcher may", ran.err)
+  end)
+
+  it("is the folder that nodes have to see, where they left nothing", function()
+    local said = stat({ "--launch", "true", "ls" }).err:gsub("%s+", " ")
+    assert.matches("start pmclua in a folder that all nodes see", said)
+  end)
+end)
+
 describe("what the counts of a launch lack", function()
   it("is what a rank left running, also where the launcher is no parent of it", function()
     local ran = stat { "--launch", LAUNCHER .. " 2", "sh", "-c", "sleep 100 > /dev/null 2>&1 & echo $!" }

@@ -84,6 +84,7 @@ local function take_ending(whole, tasks)
     if task.refused or result and result.outcome == "not-started" then
       local why = task.refused or result
       for _, name in ipairs(REFUSAL) do whole[name] = why[name] end
+      whole.refused_by = ("rank %d on %s"):format(task.rank, text.safe(task.host))
       return
     end
     local is_bad = result and (result.outcome ~= "done" or result.exit ~= 0)

@@ -40,6 +40,15 @@ local function span(header)
     header.inherit == false and "first thread alone" or "children in")
 end
 
+-- By what the ranks were started of which a repetition is the sum; nil: by nothing.
+local function launched_by(cell)
+  local workload = lists.find(cell.result.header.workloads or {}, function(one)
+    return one.name == cell.workload
+  end)
+  local launch = workload and workload.launch
+  return launch and launch ~= "" and ("sum of the ranks of '%s'"):format(text.safe(launch)) or nil
+end
+
 --- Whether each entry of a region is a value, instead of the sum of a run.
 ---@param cell pmclua.Cell
 function M.entries_are_values(cell)
@@ -65,7 +74,7 @@ local function how_counted(cell)
   local header = cell.result.header
   if cell.region then return M.entries_are_values(cell) and "each a value" or summed(cell) end
   if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
-  if header.target or cell.kind == "command" then return span(header) end
+  if header.target or cell.kind == "command" then return launched_by(cell) or span(header) end
   local least, most = cell:iterations()
   if cell.fitted and least ~= most then
     return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))

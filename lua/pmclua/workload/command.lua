@@ -193,8 +193,15 @@ function Command:complaint(result)
   elseif result.outcome == "not-started" then return tostring(self:refusal(result)) end
 end
 
---- Why a result says that the command was not started: an error object.
+--- Why a result says that the command was not started: an error object. `refused_by`: a rank, in whose folder and on
+--- whose node other files may be than here.
 function Command:refusal(result)
+  if result.refused_by and not NAMED[result.stage] then
+    local problem = explain.system(result.errnum, "start", self.argv[1])
+    problem.message = ("%s: %s"):format(result.refused_by, problem.message)
+    problem.hint = "the launcher may start it in another folder"
+    return problem
+  end
   return explain.system(result.errnum, OPERATIONS[result.stage] or "execute",
     NAMED[result.stage] and result.output or result.program or self.argv[1])
 end

@@ -163,7 +163,7 @@ function Launch:collect(expected)
 end
 
 local LEFT_NOTHING = "no task of the launch left a record: its launcher started none, or a node does not see "
-  .. "%s or %s"
+  .. "%s or %s; start pmclua in a folder that all nodes see"
 
 --- Why tasks are not all of a launch; nil: they are.
 ---@param list pmclua.LaunchedTask[]
