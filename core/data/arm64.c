@@ -110,21 +110,6 @@ static void take_place(const cs_insn *instruction, const cs_arm64_op *memory, st
 
 /* ---- values ---- */
 
-static void put_add(struct step *step, int8_t a, int8_t b, int scale, int64_t constant)
-{
-    step->form = FORM_ADD;
-    step->a = a;
-    step->b = b;
-    step->scale = (int8_t)scale;
-    step->constant = constant;
-}
-
-static void put_form(struct step *step, uint8_t form, int8_t a, int64_t constant)
-{
-    put_add(step, a, NONE, 0, constant);
-    step->form = form;
-}
-
 /* a + b, a - b; b may be shifted to the left, or a constant. */
 static void take_sum(const cs_arm64 *detail, struct step *step, int sign)
 {
@@ -133,20 +118,20 @@ static void take_sum(const cs_arm64 *detail, struct step *step, int sign)
         return;
     unsigned shift = b->shift.type == ARM64_SFT_LSL ? b->shift.value : 0;
     if (b->type == ARM64_OP_IMM)
-        put_add(step, general(a->reg), NONE, 0, sign * (b->imm << shift));
+        step_add(step, general(a->reg), NONE, 0, sign * (b->imm << shift));
     else if (b->type == ARM64_OP_REG && general(b->reg) != NONE && b->ext == ARM64_EXT_INVALID && shift < 7
              && (b->shift.type == ARM64_SFT_INVALID || b->shift.type == ARM64_SFT_LSL))
-        put_add(step, general(a->reg), general(b->reg), sign * (1 << shift), 0);
+        step_add(step, general(a->reg), general(b->reg), sign * (1 << shift), 0);
 }
 
 static void take_move(const cs_arm64_op *from, struct step *step)
 {
     if (from->type == ARM64_OP_IMM)
-        put_add(step, NONE, NONE, 0, from->shift.type == ARM64_SFT_LSL ? from->imm << from->shift.value : from->imm);
+        step_add(step, NONE, NONE, 0, from->shift.type == ARM64_SFT_LSL ? from->imm << from->shift.value : from->imm);
     else if (from->type == ARM64_OP_REG && (from->reg == ARM64_REG_XZR || from->reg == ARM64_REG_WZR))
-        put_add(step, NONE, NONE, 0, 0);
+        step_add(step, NONE, NONE, 0, 0);
     else if (from->type == ARM64_OP_REG && general(from->reg) != NONE)
-        put_add(step, general(from->reg), NONE, 0, 0);
+        step_add(step, general(from->reg), NONE, 0, 0);
 }
 
 static void take_value(const cs_insn *instruction, struct step *step)
@@ -166,14 +151,14 @@ static void take_value(const cs_insn *instruction, struct step *step)
         take_move(second, step);
         break;
     case ARM64_INS_ADR: case ARM64_INS_ADRP:
-        put_add(step, NONE, NONE, 0, second->imm);
+        step_add(step, NONE, NONE, 0, second->imm);
         step->is_constant_of_file = 1;
         break;
     case ARM64_INS_ADD: take_sum(detail, step, 1); break;
     case ARM64_INS_SUB: take_sum(detail, step, -1); break;
-    case ARM64_INS_LSL: if (has_constant) put_form(step, FORM_LEFT, general(second->reg), third->imm); break;
-    case ARM64_INS_LSR: if (has_constant) put_form(step, FORM_RIGHT, general(second->reg), third->imm); break;
-    case ARM64_INS_AND: if (has_constant) put_form(step, FORM_AND, general(second->reg), third->imm); break;
+    case ARM64_INS_LSL: if (has_constant) step_form(step, FORM_LEFT, general(second->reg), third->imm); break;
+    case ARM64_INS_LSR: if (has_constant) step_form(step, FORM_RIGHT, general(second->reg), third->imm); break;
+    case ARM64_INS_AND: if (has_constant) step_form(step, FORM_AND, general(second->reg), third->imm); break;
     case ARM64_INS_LDR: case ARM64_INS_LDUR: case ARM64_INS_LDRB: case ARM64_INS_LDRH: case ARM64_INS_LDAR: step->load = 1; break;
     case ARM64_INS_LDRSW: case ARM64_INS_LDURSW: step->load = 2; break;
     default: break;
@@ -189,7 +174,7 @@ static void take_writeback(const cs_arm64 *detail, const cs_arm64_op *memory, st
         return;
     step->to = step->place.base;
     step->load = step->is_half = 0;
-    put_add(step, step->place.base, NONE, 0, is_behind ? behind->imm : memory->mem.disp);
+    step_add(step, step->place.base, NONE, 0, is_behind ? behind->imm : memory->mem.disp);
 }
 
 /* ---- operands ---- */

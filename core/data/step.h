@@ -51,6 +51,9 @@ struct step {
     int8_t condition;              /* of a branch, as x86 numbers them; NONE: unknown */
 };
 
+/* Sets how the new value follows: a + b * scale + constant; or another form, of a and a constant. */
+void step_add(struct step *step, int8_t a, int8_t b, int scale, int64_t constant);
+void step_form(struct step *step, uint8_t form, int8_t a, int64_t constant);
 /* Fills in what the instruction does that was disassembled last. */
 void x86_step(const struct disassembler *disassembler, struct step *step);
 void arm64_step(const struct disassembler *disassembler, struct step *step);

@@ -37,6 +37,21 @@ void functions_free(struct functions *functions)
 
 /* ---- decoding ---- */
 
+void step_add(struct step *step, int8_t a, int8_t b, int scale, int64_t constant)
+{
+    step->form = FORM_ADD;
+    step->a = a;
+    step->b = b;
+    step->scale = (int8_t)scale;
+    step->constant = constant;
+}
+
+void step_form(struct step *step, uint8_t form, int8_t a, int64_t constant)
+{
+    step_add(step, a, NONE, 0, constant);
+    step->form = form;
+}
+
 static void decode_one(const struct disassembler *with, int machine, const uint8_t *bytes, size_t left, struct step *step)
 {
     uint64_t address = step->address;

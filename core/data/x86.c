@@ -168,24 +168,9 @@ static void take_string(struct step *step, const cs_x86 *detail)
 
 static int is_register(const cs_x86_op *operand) { return operand->type == X86_OP_REG && general(operand->reg) != NONE; }
 
-static void put_add(struct step *step, int8_t a, int8_t b, int scale, int64_t constant)
-{
-    step->form = FORM_ADD;
-    step->a = a;
-    step->b = b;
-    step->scale = (int8_t)scale;
-    step->constant = constant;
-}
-
-static void put_form(struct step *step, uint8_t form, int8_t a, int64_t constant)
-{
-    put_add(step, a, NONE, 0, constant);
-    step->form = form;
-}
-
 static void take_address(struct step *step, const cs_x86_op *memory)
 {
-    put_add(step, general(memory->mem.base), general(memory->mem.index), memory->mem.scale, memory->mem.disp);
+    step_add(step, general(memory->mem.base), general(memory->mem.index), memory->mem.scale, memory->mem.disp);
     if (memory->mem.base == X86_REG_RIP) {
         step->is_constant_of_file = 1;
         step->constant += (int64_t)(step->address + step->size);
@@ -198,19 +183,19 @@ static void take_move(struct step *step, const cs_x86_op *from, unsigned id)
     step->is_signed = id == X86_INS_MOVSXD || id == X86_INS_MOVSX;
     step->is_half |= step->is_signed;
     if (from->type == X86_OP_IMM)
-        put_add(step, NONE, NONE, 0, from->imm);
+        step_add(step, NONE, NONE, 0, from->imm);
     else if (is_register(from) && from->size >= 4)
-        put_add(step, general(from->reg), NONE, 0, 0);
+        step_add(step, general(from->reg), NONE, 0, 0);
     else if (is_register(from) && !step->is_signed)
-        put_form(step, FORM_AND, general(from->reg), from->size == 1 ? 0xff : 0xffff);
+        step_form(step, FORM_AND, general(from->reg), from->size == 1 ? 0xff : 0xffff);
 }
 
 static void take_sum(struct step *step, const cs_x86_op *other, int sign)
 {
     if (other->type == X86_OP_IMM)
-        put_add(step, step->to, NONE, 0, sign * other->imm);
+        step_add(step, step->to, NONE, 0, sign * other->imm);
     else if (is_register(other) && general(other->reg) != step->to)
-        put_add(step, step->to, general(other->reg), sign, 0);
+        step_add(step, step->to, general(other->reg), sign, 0);
 }
 
 /* Where the new value of a register follows from values that are known. */
@@ -232,20 +217,20 @@ static void take_value(const cs_insn *instruction, struct step *step)
     case X86_INS_LEA: take_address(step, second); break;
     case X86_INS_ADD: take_sum(step, second, 1); break;
     case X86_INS_SUB: take_sum(step, second, -1); break;
-    case X86_INS_INC: put_add(step, step->to, NONE, 0, 1); break;
-    case X86_INS_DEC: put_add(step, step->to, NONE, 0, -1); break;
+    case X86_INS_INC: step_add(step, step->to, NONE, 0, 1); break;
+    case X86_INS_DEC: step_add(step, step->to, NONE, 0, -1); break;
     case X86_INS_XOR:
         if (is_register(second) && general(second->reg) == step->to) {
-            put_add(step, NONE, NONE, 0, 0);
+            step_add(step, NONE, NONE, 0, 0);
             step->reads &= ~BIT(step->to);
         }
         break;
-    case X86_INS_SHL: if (has_constant) put_form(step, FORM_LEFT, step->to, second->imm); break;
-    case X86_INS_SHR: if (has_constant) put_form(step, FORM_RIGHT, step->to, second->imm); break;
-    case X86_INS_AND: if (has_constant) put_form(step, FORM_AND, step->to, second->imm); break;
+    case X86_INS_SHL: if (has_constant) step_form(step, FORM_LEFT, step->to, second->imm); break;
+    case X86_INS_SHR: if (has_constant) step_form(step, FORM_RIGHT, step->to, second->imm); break;
+    case X86_INS_AND: if (has_constant) step_form(step, FORM_AND, step->to, second->imm); break;
     case X86_INS_IMUL:
         if (detail->op_count == 3 && is_register(second) && detail->operands[2].type == X86_OP_IMM)
-            put_form(step, FORM_MULTIPLY, general(second->reg), detail->operands[2].imm);
+            step_form(step, FORM_MULTIPLY, general(second->reg), detail->operands[2].imm);
         break;
     default: break;
     }
@@ -259,7 +244,7 @@ static void take_stack(const cs_insn *instruction, struct step *step)
         return;
     step->to = X86_STACK;
     step->is_half = 0;
-    put_add(step, X86_STACK, NONE, 0, is_push ? -8 : 8);
+    step_add(step, X86_STACK, NONE, 0, is_push ? -8 : 8);
     if (step->place.bytes == 0)
         step->place = (struct place){ .base = X86_STACK, .index = NONE, .bytes = 8, .is_read = (uint8_t)!is_push,
                                       .is_written = (uint8_t)is_push, .displacement = is_push ? -8 : 0 };
