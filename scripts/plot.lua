@@ -7,7 +7,8 @@
 --   same as plateaus), `fit` (the same with the curve that fits best, dashed beyond the data, and its
 --   residuals), `scatter` (every value and that curve), `forest` (every verdict: ratios and intervals),
 --   `regression` (counts over iterations, with their line and residuals), `order` (values in time order),
---   `histogram`, `roofline` (rates under measured roofs: see `pmclua roofline`).
+--   `histogram`, `roofline` (rates under measured roofs: see `pmclua roofline`), `scaling` (speed-up over
+--   ranks or threads, the ideal line, the law fitted; --weak: scaled speed-up).
 --   Files of `pmclua monitor --json` are plotted over `time`, those of `pmclua regions --store` as a
 --   `histogram` of calls, several in the same bins.
 -- usage: pmclua plot [FILE...] [--kind K] [--name EVENT] [-o FILE]
@@ -47,7 +48,9 @@
 local pmc = require "pmclua"
 
 local KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression",
-  "order", "histogram", "roofline", "time" }
+  "order", "histogram", "roofline", "scaling", "time" }
+
+local STATUS = { usage = 2 }
 
 local opt = pmc.options {
   { "kind", short = "k", choices = KINDS, value = "K", help = "kind of plot" },
@@ -58,6 +61,8 @@ local opt = pmc.options {
   { "only", old = "where", short = "w", many = true, value = "NAME=LEVEL", help = "only these cells" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },
   { "by", choices = { "file", "rank", "host" }, value = "WHAT", help = "what distinguishes several files" },
+  { "over", value = "FACTOR", help = "with --kind scaling: ranks, threads (default: most levels)" },
+  { "weak", false, help = "with --kind scaling: the work grows with the level" },
   { "width", type = "integer", value = "N", help = "pixels, or characters of text" },
   { "height", type = "integer", value = "N", help = "pixels, or characters of text" },
   { "files", {}, type = "string", argument = true, many = true, value = "FILE", help = "stored results" },
@@ -76,16 +81,21 @@ end
 
 -- What a monitor wrote is no result: it is plotted as it is.
 local function source()
-  local files = { by = opt.by, unpack(opt.files) }
-  if #files > 0 and not opt.by and #opt.only + #opt.metrics == 0 then return { unpack(files) } end
+  local files = { by = opt.by or opt.kind == "scaling" and "none" or nil, unpack(opt.files) }
+  if #files > 0 and not files.by and #opt.only + #opt.metrics == 0 then return { unpack(files) } end
   local result = pmc.load(files)
   if #opt.metrics > 0 then result = result:with { metrics = opt.metrics } end
   return #opt.only > 0 and result:only(conditions()) or result
 end
 
+if (opt.over or opt.weak) and opt.kind ~= "scaling" then
+  pmc.fail("--over and --weak go with --kind scaling", STATUS.usage)
+end
+
 local function draw()
   local plot = pmc.plot(source(),
-    { kind = opt.kind, name = opt.name, width = opt.width, height = opt.height })
+    { kind = opt.kind, name = opt.name, over = opt.over, weak = opt.weak or nil, width = opt.width,
+      height = opt.height })
   if opt.output and opt.output ~= "-" then return plot:write(opt.output, opt.format) end
   io.write(plot:render(opt.format or "text"))
 end

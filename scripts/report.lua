@@ -40,6 +40,8 @@ local opt = pmc.options {
   { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
   { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
   { "over", value = "FACTOR", help = "rank, host, shard, thread, a factor: its spread, outliers" },
+  { "scaling", value = "FACTOR", help = "ranks, threads, …: speed-up, efficiency, serial share" },
+  { "weak", false, help = "with --scaling: the work grows with the level" },
   { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
   { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
   { "primary", value = "NAME", help = "the event or metric that decides" },
@@ -75,9 +77,13 @@ local function prune()
   print(("removed %d stored results, %s; %d are left"):format(#removed, size(bytes), #pmc.stored.list()))
 end
 
+-- Files of several numbers of ranks are one sweep over them.
+local function told_apart_by()
+  return opt.by or opt.over == "file" and "file" or opt.scaling and "none" or nil
+end
+
 local function load()
-  local result = pmc.load { by = opt.by or opt.over == "file" and "file" or nil, over = opt.over,
-    unpack(opt.files) }
+  local result = pmc.load { by = told_apart_by(), over = opt.over, unpack(opt.files) }
   return result:with { metrics = #opt.metrics > 0 and opt.metrics or nil, baseline = opt.baseline,
     primary = opt.primary, fit = opt.fit }
 end
@@ -87,11 +93,16 @@ local function report()
   local result, put = load(), pmc.output(opt.output)
   if opt.how then return put(result:how()) end
   result:write(put, { format = opt.format, stream = not to_file and 1 or nil,
-    show = #opt.show > 0 and opt.show or nil, columns = opt.columns, over = opt.over })
+    show = #opt.show > 0 and opt.show or nil, columns = opt.columns, over = opt.over,
+    scaling = opt.scaling, weak = opt.weak or nil })
 end
 
 if (opt.keep or opt.older_than) and not opt.prune then
   pmc.fail("--keep and --older-than go with --prune", STATUS.usage)
+end
+if opt.weak and not opt.scaling then pmc.fail("--weak goes with --scaling", STATUS.usage) end
+if opt.scaling and (opt.over or opt.columns or opt.fit) then
+  pmc.fail("--scaling does not go with --over, --columns or --fit", STATUS.usage)
 end
 if (opt.list or opt.prune) and #opt.files > 0 then
   pmc.fail("--list and --prune take no files", STATUS.usage)

@@ -117,6 +117,25 @@ local function growth()
   end
 end
 
+local function scaling()
+  local title = "\n### Serial shares of times at 1, 2, 4, 8 and 16, %d experiments each (%s)\n"
+  print(title:format(tenth, "promised: 93 % at least"))
+  print "| law | share | noise | 6 blocks | 10 | 30 |"
+  print "|---|---|---|---|---|---|"
+  for _, law in ipairs { "amdahl", "gustafson" } do
+    for _, share in ipairs { 0.01, 0.05, 0.3 } do
+      for _, spread in ipairs { 0.01, 0.1 } do
+        local held = {}
+        for i, n in ipairs { 6, 10, 30 } do
+          held[i] = promised(simulate.scaling(law, share, n, spread, tenth, 100 * n + i), 0.93, 1)
+        end
+        print(("| %s | %s | %s | %s |"):format(law, percent(share), percent(spread),
+          table.concat(held, " | ")))
+      end
+    end
+  end
+end
+
 local function gate_row(name, options, seed)
   local found, most = simulate.gates(options, tenth, seed), options.ratio == 1 and 0.025 or 1
   print(("| %s | %s | %s | %s |"):format(name, percent(found.pass), percent(found.undecided),
@@ -171,6 +190,7 @@ gates()
 second_tries()
 slopes()
 growth()
+scaling()
 equals()
 power()
 os.exit(failed and 1 or 0)

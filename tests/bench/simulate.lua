@@ -3,6 +3,7 @@
 -- Everything is drawn from seeds: the same figures on every machine. No clock, no workload.
 
 local clusters = require "pmclua.result.clusters"
+local scaling = require "pmclua.stats.scaling"
 local stats = require "pmclua.stats"
 local metric = require "pmclua.metric"
 local runs = require "pmclua.verdict.runs"
@@ -75,6 +76,25 @@ function M.coverage(shape, n, experiments, seed)
   end
   for name, hits in pairs(count) do count[name] = hits / experiments end
   return count
+end
+
+--- The share of experiments whose 95 % interval holds the serial share: times of five levels in `n` blocks, with
+--- log-normal noise that grows with the level, and a factor that disturbs a whole block.
+---@param law "amdahl"|"gustafson"
+function M.scaling(law, share, n, spread, experiments, seed)
+  local random, levels, held = stats.random(seed, "scaling"), { 1, 2, 4, 8, 16 }, 0
+  for _ = 1, experiments do
+    local times = { {}, {}, {}, {}, {} }
+    for j = 1, n do
+      local block = math.exp(0.1 * random:normal())
+      for i, p in ipairs(levels) do
+        local time = law == "amdahl" and share + (1 - share) / p or p / (share + (1 - share) * p)
+        times[i][j] = time * block * math.exp(spread * (1 + 0.2 * i) * random:normal())
+      end
+    end
+    if holds(scaling.fit(levels, times, law).share, share) then held = held + 1 end
+  end
+  return held / experiments
 end
 
 -- Counts of `iterations` that cost `slope` each: noise that is constant, in proportion, and in proportion

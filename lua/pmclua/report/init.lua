@@ -40,6 +40,7 @@ local KINDS = {
   result = { blocks = "tables", facts = "facts", records = "records", times = true,
     cells = true },
   over = { blocks = "over", facts = "over", records = "over", who = "a report over a factor" },
+  scaling = { blocks = "scaling", facts = "scaling", records = "scaling", who = "a report on scaling" },
   comparison = { blocks = "compared", who = "a comparison" },
   where = { blocks = "where.tables", facts = "where.data", records = "where.data", stacks = "where.stacks" },
   topdown = { blocks = "topdown", facts = "topdown_data", records = "topdown_data", who = "a tree" },
@@ -122,7 +123,7 @@ end
 function M.write(object, put, options, kind)
   options = options or {}
   kind = kind or "result"
-  if kind == "result" and options.over then kind = "over" end
+  if kind == "result" then kind = options.over and "over" or options.scaling and "scaling" or kind end
   local name = options.format or M.formats(kind)[1]
   local form = form_named(name, kind)
   if not form and kind == "result" and own[name] then return own[name](object, put, options) end

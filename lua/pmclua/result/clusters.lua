@@ -42,18 +42,24 @@ function M.of(cell)
   return by_index and function(index) return by_index[index] or 0 end or nil
 end
 
---- The cluster of each pair of repetitions, as a ledger takes it.
+--- The cluster of each block that cells have in common.
+---@param cells pmclua.Cell[]
+---@param indices integer[] of the repetitions that all have
+---@return any[]? nil where they are independent
+function M.of_blocks(cells, indices)
+  local readers = lists.map(cells, function(cell) return M.of(cell) end)
+  if #readers == 0 then return nil end
+  return lists.map(indices, function(index)
+    return table.concat(lists.map(readers, function(of) return tostring(of(index)) end), "/")
+  end)
+end
+
+--- The same of pairs of repetitions, as a ledger takes it.
 ---@param ours pmclua.Cell
 ---@param theirs? pmclua.Cell
 ---@param indices integer[] of the repetitions that both have
 ---@return any[]? nil where they are independent
-function M.of_pairs(ours, theirs, indices)
-  local of_ours, of_theirs = M.of(ours), theirs and M.of(theirs)
-  if not of_ours and not of_theirs then return nil end
-  return lists.map(indices, function(index)
-    return ("%s/%s"):format(of_ours and of_ours(index) or 0, of_theirs and of_theirs(index) or 0)
-  end)
-end
+function M.of_pairs(ours, theirs, indices) return M.of_blocks({ ours, theirs }, indices) end
 
 --- What a cell's clusters are called.
 ---@param cell pmclua.Cell
@@ -108,15 +114,13 @@ function M.means(cell, found)
   return groups and lists.map(groups, fitting_mean(found.list)) or found.list
 end
 
---- Values of pairs of repetitions as one pair for each cluster.
----@param ids any[] of M.of_pairs
----@param ours number[]
----@param theirs number[]
----@return number[] ours
----@return number[] theirs
-function M.pairs(ids, ours, theirs)
-  local mean = fitting_mean(ours, theirs)
-  return lists.map(grouped(ours, ids), mean), lists.map(grouped(theirs, ids), mean)
+--- Values of pairs of repetitions as one pair for each cluster; of more than two sides as well.
+---@param ids any[] of M.of_blocks
+---@param ... number[] the values of each side
+---@return number[] ... of each side
+function M.pairs(ids, ...)
+  local mean = fitting_mean(...)
+  return unpack(lists.map({ ... }, function(values) return lists.map(grouped(values, ids), mean) end))
 end
 
 --- What is said of too few values, said of clusters.

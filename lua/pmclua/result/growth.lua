@@ -39,8 +39,11 @@ end
 
 function Growth:__tostring() return self:sentence() end
 
--- Cells that differ in this factor alone, in the order of the plan.
-local function groups_of(result, over)
+--- Cells that differ in this factor alone, in the order of the plan.
+---@param result pmclua.Result
+---@param over string the factor
+---@return pmclua.Cell[][]
+function M.groups(result, over)
   local groups, order = {}, {}
   for _, cell in ipairs(result:list()) do
     local key = cell_key.of(cell.workload, lists.without(cell.levels, over), cell)
@@ -92,14 +95,14 @@ end
 
 --- Why nothing can be fitted over a factor; nil where it can be.
 ---@param levels any[]?
+---@param fewest? integer levels that are needed; default: those of a curve's shape
 ---@return string?
-function M.problem(levels)
+function M.problem(levels, fewest)
   if not levels then return "there is no such factor" end
   local bad = lists.find(levels, function(level) return type(level) ~= "number" or level <= 0 end)
-  if bad ~= nil then return ("its level %s is no number above 0"):format(tostring(bad)) end
-  if #levels < growth.FEWEST then
-    return ("a fit takes %d levels, there are %d"):format(growth.FEWEST, #levels)
-  end
+  if bad ~= nil then return ("its level %s is no number above 0"):format(text.safe(tostring(bad))) end
+  fewest = fewest or growth.FEWEST
+  if #levels < fewest then return ("a fit takes %d levels, there are %d"):format(fewest, #levels) end
 end
 
 --- A fit as it is declared: a factor's name, or fit_keys; as it is stored.
@@ -114,16 +117,21 @@ function M.read(value, wrong)
     at = type(at) == "number" and { at } or at, names = type(asked) == "string" and { asked } or asked }
 end
 
-local function checked(result, over)
+--- Raises where nothing can be fitted over a factor of a result.
+---@param result pmclua.Result
+---@param over string
+---@param what? string that is asked for; default: "fit"
+---@param fewest? integer levels
+function M.check(result, over, what, fewest)
   local factor = result.factor_by_name[over]
   local levels = factor and lists.unique(lists.map(result:list(), function(cell)
     return cell.levels[over]
   end))
-  local problem = M.problem(levels)
+  local problem = M.problem(levels, fewest)
   if not problem then return end
   local known = lists.column(result.header.factors, 1)
   local hint = (factor or #known == 0) and "" or "; " .. text.meant_or_all(over, known)
-  explain.misuse(("fit over '%s': %s%s"):format(text.safe(tostring(over)), problem, hint), 4)
+  explain.misuse(("%s over '%s': %s%s"):format(what or "fit", text.safe(tostring(over)), problem, hint), 4)
 end
 
 --- How quantities grow over a factor: for each, each workload, and each level of other factors.
@@ -134,7 +142,7 @@ end
 ---@return pmclua.ResultGrowth[]
 function M.of(result, over, options)
   options = setmetatable({ over = over }, { __index = options or {} })
-  checked(result, over)
+  M.check(result, over)
   local asked = type(options.names) == "string" and { options.names } or options.names
   local wanted = lists.map(asked or names.quantities(result), function(name)
     local field = text.field(name)
@@ -143,7 +151,7 @@ function M.of(result, over, options)
   end)
   local list = {}
   for _, name in ipairs(wanted) do
-    for _, cells in ipairs(groups_of(result, over)) do
+    for _, cells in ipairs(M.groups(result, over)) do
       local has_value = lists.any(cells, function(cell) return cell:summary(name).n > 0 end)
       if asked or has_value then list[#list + 1] = grown(cells, name, options) end
     end
@@ -157,7 +165,7 @@ end
 ---@return table
 function M.asked(result, value)
   local fit = M.read(value, function(...) explain.misuse(("fit: " .. ...):format(select(2, ...)), 4) end)
-  checked(result, fit.over)
+  M.check(result, fit.over)
   return fit
 end
 

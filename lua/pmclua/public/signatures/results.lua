@@ -34,8 +34,10 @@ pmc.formats(kind?: name) -> names: string[]
   > print(table.concat(pmc.formats "gate", " "))
 
 record plot_options picture_options
-  kind?: name -- distribution ecdf factor staircase scatter fit forest regression order histogram roofline time
+  kind?: name -- distribution ecdf factor staircase scatter fit forest regression order histogram roofline scaling time
   name?: name -- the event or metric; default: the primary one
+  over?: name -- of scaling: the factor, such as ranks; default: the one with most levels
+  weak?: boolean -- of scaling: true: the work grows with the level
 
 record picture_options
   output?: path -- a path that ends in .svg, .png, .pdf, .eps or .txt
@@ -243,6 +245,8 @@ record report_options shown_options
   show?: name|name[] -- the quantities that tables show, in this order; default: all
   columns?: name -- "workload" or a factor: its levels stand side by side, all quantities in one table
   over?: name -- a factor, or a part such as thread: least, median and largest over its levels, outliers
+  scaling?: name -- a factor such as ranks: speed-up, efficiency and the serial share of times over its levels
+  weak?: boolean -- with scaling: true: the work grows with the level
   plots?: table -- of HTML
   histogram?: name -- of the calls of functions: the event that a histogram shows
 

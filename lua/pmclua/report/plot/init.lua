@@ -12,7 +12,7 @@ local text = require "pmclua.base.text"
 local M = {}
 
 M.KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression", "order",
-  "histogram", "roofline", "time" }
+  "histogram", "roofline", "scaling", "time" }
 M.FORMATS = { "text", "svg", "png", "pdf", "eps" }
 
 local WIDEST = 120              -- characters of text
@@ -21,6 +21,8 @@ local WIDEST = 120              -- characters of text
 ---@field kind? string of KINDS; the first that fits by default
 ---@field name? string event or metric, the primary one by default
 ---@field format? "text"|"svg"|"png"|"pdf"|"eps" text by default, or what `output` ends in
+---@field over? string of scaling: the factor; by default the one with most levels
+---@field weak? boolean of scaling: the work grows with the level
 ---@field output? string path: the picture is written there
 ---@field width? integer pixels, or characters of text
 ---@field height? integer
@@ -132,6 +134,9 @@ function M.new(result, options)
   end
   if kind == "roofline" then
     return M.of_chart(kind, require("pmclua.report.plot.roofline").chart { result }, options)
+  end
+  if kind == "scaling" then
+    return M.of_chart(kind, require("pmclua.report.plot.scaling").chart(result, options), options)
   end
   if kind == "forest" then
     local chart = require("pmclua.report.plot.forest").chart(result, options.name and name)
