@@ -46,7 +46,7 @@ local function launched_by(cell)
     return one.name == cell.workload
   end)
   local launch = workload and workload.launch
-  return launch and launch ~= "" and ("sum of the ranks of '%s'"):format(text.safe(launch)) or nil
+  return launch and launch ~= "" and "sum of the ranks of " .. text.safe(launch) or nil
 end
 
 --- Whether each entry of a region is a value, instead of the sum of a run.

@@ -169,6 +169,7 @@ local GIVEN = {
   { "threads", function(facts) return facts.threads end },
   { "environment", function(facts) return table.concat(lists.assignments(facts.env or {}), " ") end },
   { "standard input", function(facts) return facts.stdin ~= "inherit" and facts.stdin end },
+  { "words of its launcher", function(facts) return facts.launch and shellwords.join(facts.launch) end },
 }
 
 --- What the workload of a cell is given, by its place in GIVEN; nil where a header does not say.
@@ -182,7 +183,10 @@ function M.given(header, workload, levels)
     return facts.workload == workload and lists.contains(facts.cells or {}, cell)
   end)
   if not facts or facts.unknown then return nil end
-  return lists.map(GIVEN, function(given) return given[2](facts) or "" end)
+  local texts = lists.map(GIVEN, function(given) return given[2](facts) or "" end)
+  -- Files that were merged before commands had launchers end there.
+  if texts[#GIVEN] == "" then texts[#GIVEN] = nil end
+  return texts
 end
 
 local function given_in(cell)
@@ -204,7 +208,8 @@ end
 function M.asked(one, other)
   local ours, theirs = given_in(one), given_in(other)
   for i, given in ipairs(ours and theirs and GIVEN or {}) do
-    if ours[i] ~= theirs[i] then return given[1], shown(ours[i]), shown(theirs[i]) end
+    local here, there = ours[i] or "", theirs[i] or ""
+    if here ~= there then return given[1], shown(here), shown(there) end
   end
 end
 

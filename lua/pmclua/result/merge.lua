@@ -165,9 +165,11 @@ function Merging:add_workloads(header, name)
     if before then
       must_agree("the kind of " .. workload.name, before.kind, workload.kind, name)
       must_agree("what the values are per of " .. workload.name, before.per, workload.per, name)
+      if before.launch ~= workload.launch then before.launch = "several launchers" end
     else
-      table.insert(self.header.workloads, workload)
-      self.workload_at[workload.name] = workload
+      local own = lists.copy(workload)
+      table.insert(self.header.workloads, own)
+      self.workload_at[workload.name] = own
     end
   end
 end

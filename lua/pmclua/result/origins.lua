@@ -9,7 +9,8 @@ local M = {}
 -- Facts of a host that counts may depend on, and what each is called.
 local HOST = { { "cpu", "CPU" }, { "microcode", "microcode" }, { "os_kernel", "Linux" },
   { "governor", "governor" } }
-local FACTS = { { "pmclua", "pmclua" }, { "script", "script" }, unpack(HOST) }
+local FACTS = { { "pmclua", "pmclua" }, { "script", "script" }, { "launch", "launcher" },
+  unpack(HOST) }
 
 ---@class pmclua.Source one file of a merged result
 ---@field path string
@@ -39,6 +40,14 @@ local function source_of(header, path, sources)
     how = how_of(header, sources) }
   for _, fact in ipairs(HOST) do source[fact[1]] = host[fact[1]] end
   return source
+end
+
+-- By what the ranks of its workloads were started; nil: it does not say.
+local function launch_of(source)
+  local launches = lists.map((source.how or {}).workloads or {}, function(facts)
+    return facts.launch and table.concat(facts.launch, " ") or "none"
+  end)
+  return launches[1] and table.concat(lists.unique(launches), ", ")
 end
 
 --- Adds the file of a header, or the files that it was merged from itself.
@@ -73,6 +82,7 @@ function M.differences(header)
   for _, fact in ipairs(FACTS) do
     local groups = lists.groups(header.sources or {}, function(source)
       local value = source[fact[1]]
+      if fact[1] == "launch" then value = launch_of(source) end
       return value and value ~= "unknown" and tostring(value) or nil
     end)
     if #groups > 1 then
