@@ -65,6 +65,29 @@ describe("pmclua gate --why", function()
     assert.matches("called by `parse`", result.message.text, 1, true)
   end)
 
+  it("names a function that was copied into its caller, as the source has it", function()
+    support.need("valgrind", require("pmclua.simulate.valgrind").path())
+    for name, step in pairs { small = 1, big = 2 } do
+      local code = [[
+static volatile long sink;
+static inline void inner(long n) {
+  for (long i = 0; i < n; i++)
+    sink += i;
+}
+__attribute__((noinline)) void outer(long n) {
+  sink = n;
+  inner(n);
+}
+int main(void) { outer(%d * 3000L); return 0; }
+]]
+      support.write(folder .. "/src/" .. name .. ".c", code:format(step))
+      assert(os.execute(("cd %s && cc -g -O1 -static -o %s src/%s.c"):format(folder, name, name)) == 0)
+    end
+    local found = support.pmclua({ "gate", "--against", "./small", "--simulate", "--why", "--quiet", "-l",
+      "valgrind_instructions <= +1%", "--", "./big" }, { folder = folder })
+    assert.matches("in `inner[^`]*` %(big%.c:[34]%), called by `outer`", found.out .. found.err)
+  end)
+
   it("names the function of page faults, and says what does not fit into the budget", function()
     local found = gate("page_faults <= +1%", "--why", "--format", "json", "--", folder .. "/large")
     assert.equal(3, found.status)

@@ -292,7 +292,8 @@ local function simulated_program(run, step)
     local symbols = require("pmclua.core.symbols").open(path)
     local functions, texts = functions_of(symbols), written.new(symbols)
     known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(functions),
-      written = texts, text = text_of(functions, texts) }
+      written = texts, text = text_of(functions, texts),
+      copied = symbols and require("pmclua.simulate.copied").new(symbols, functions) }
     run.simulated_programs[path] = known
   end
   return known

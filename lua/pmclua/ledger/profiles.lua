@@ -124,7 +124,7 @@ function M.places(profiles, by)
       local place = place_at(profile, line, of, at)
       add(place, i, at.count, at.samples)
       note_line(place, line_of(at))
-      if of.is_copy then place.into = add_to(place.into, identity.full(line), at.count) end
+      if of.is_copy then place.into = add_to(place.into, identity.full(at.inlined[2] or line), at.count) end
     end)
   end
   local function take_whole(profile, i, line)

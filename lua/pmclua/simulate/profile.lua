@@ -64,6 +64,13 @@ local function home_of(of_source)
   return home
 end
 
+-- Gives the lines of a function what they were copied with.
+local function add_copied(line, copied)
+  for _, at in ipairs(line.at) do
+    at.inlined = at.line and copied(line.full or line.fn, at.source, at.line)
+  end
+end
+
 local function take(lines, file, counters, program)
   local sum = 0
   for _, found in ipairs(out_file.lines(file)) do
@@ -80,7 +87,8 @@ end
 ---@param files pmclua.OutFile[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
 ---@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, string>,
----  text?: fun(line: table): string? } that was run; homes: by source file, the frames of functions of a full name, where
+---  text?: fun(line: table): string?, copied?: fun(full: string, source?: string, number: integer): table[]? } that was
+---  run; copied: what a line was copied with; homes: by source file, the frames of functions of a full name, where
 ---  there are several; text: the hash of a function's source lines
 ---@return table
 function M.new(files, event, program)
@@ -93,6 +101,7 @@ function M.new(files, event, program)
     line.source, line.of_source = line.source or home_of(line.of_source), nil
     if line.file == UNTOLD and program then
       line.build_id, line.text = program.build_id, program.text and program.text(line)
+      if program.copied and not line.nameless then add_copied(line, program.copied) end
     end
   end
   local rest = total ~= placed and { ["at no line"] = total - placed } or {}

@@ -49,13 +49,20 @@ local function place_of(row) return row.line.other or row.line.place end
 -- The line of a function that differs most, the way the function does.
 local function line_of(code, row)
   local own, best = place_of(row), nil
-  for _, one in ipairs(code:ledger("line").lines) do
+  for _, one in ipairs(code:ledger("inlined line").lines) do
     local place = place_of(one)
     local is_along = one.difference * row.difference > 0
     if place and place.line and place.of_key == own.key and is_along
       and (not best or math.abs(one.difference) > math.abs(best.difference)) then best = one end
   end
   return best and place_of(best) or nil
+end
+
+-- The function that a function was copied into, where it has most.
+local function host_of(place)
+  local hosts = lists.keys(place.into or {})
+  table.sort(hosts, function(a, b) return place.into[a] > place.into[b] end)
+  return hosts[1]
 end
 
 -- Who calls the function of a place on the chain that grew most; how often.
@@ -69,6 +76,7 @@ local function caller_of(code, place)
       return grown.names[k - 1], grown.names[k - 1] == grown.maker and grown.calls or nil
     end
   end
+  return host_of(place)
 end
 
 local function part_of(code, row)
@@ -81,7 +89,8 @@ local function part_of(code, row)
 end
 
 local function parts_of(code)
-  local names = lists.where(code:ledger().conclusion.names, function(row) return place_of(row) ~= nil end)
+  local found = code:ledger("inlined").conclusion.names
+  local names = lists.where(found, function(row) return place_of(row) ~= nil end)
   local parts = lists.map({ unpack(names, 1, MOST_PARTS) }, function(row) return part_of(code, row) end)
   return lists.where(parts, function(part) return part.share == nil or math.abs(part.share) >= 0.01 end)
 end
