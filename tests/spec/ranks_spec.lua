@@ -26,6 +26,7 @@ describe("a rank", function()
     end)
     as({}, function() assert.is_nil(rank.number()) end)
     as({ PMI_RANK = "x" }, function() assert.is_nil(rank.number()) end)
+    as({ PMI_RANK = "1", PMI_SIZE = "99999999999999" }, function() assert.same({ 1 }, { rank.number() }) end)
   end)
 
   it("is none in a batch script, for which Slurm sets SLURM_PROCID, too", function()

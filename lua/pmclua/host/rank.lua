@@ -19,6 +19,13 @@ local function number(name, read)
   return value and value:match "^%d+$" and tonumber(value) or nil
 end
 
+local MOST = 2 ^ 24                 -- ranks; what is above is no number of them
+
+local function number_of_ranks(name, read)
+  local value = number(name, read)
+  return value and value <= MOST and value or nil
+end
+
 -- Slurm sets SLURM_PROCID in a batch script, too.
 local function is_in_step(read)
   local step = number("SLURM_STEP_ID", read)
@@ -31,11 +38,12 @@ end
 ---@return integer? size nil: the launcher does not say
 function M.number(read)
   for _, names in ipairs(VARIABLES) do
-    local rank = number(names[1], read)
-    if rank then return rank, number(names[2], read) end
+    local rank = number_of_ranks(names[1], read)
+    if rank then return rank, number_of_ranks(names[2], read) end
   end
   if not is_in_step(read) then return nil end
-  return number(SLURM[1], read), number(SLURM[2], read) or number("SLURM_NTASKS", read)
+  return number_of_ranks(SLURM[1], read),
+    number_of_ranks(SLURM[2], read) or number_of_ranks("SLURM_NTASKS", read)
 end
 
 --- The variables that tell of a process's rank, and of its node where the launcher has a name for that.
