@@ -58,7 +58,8 @@ end)
 
 local RANKS = { 1, 2, 4, 8 }
 
--- A result over ranks: the time of each level in each of ten blocks, of which the last take twice as long.
+-- A result over ranks: the time of each level (false: it has none) in each of ten blocks, of which the last take
+-- twice as long.
 local function result_of(times, more)
   more = more or {}
   local ranks, records = more.ranks or RANKS, {}
@@ -68,9 +69,9 @@ local function result_of(times, more)
   for index = 1, more.repetitions or 10 do
     for i, time in ipairs(times) do
       local noise = 1 + 0.001 * ((7 * index + 3 * i) % 5 - 2)
-      local count = math.floor(time * noise * (index > 7 and 2 or 1) + 0.5)
-      records[#records + 1] = made.record({ count, 3 }, { cell = i, levels = cells[i].levels, index = index,
-        order = #records + 1, iterations = 1 })
+      local count = time and math.floor(time * noise * (index > 7 and 2 or 1) + 0.5)
+      records[#records + 1] = count and made.record({ count, 3 }, { cell = i, levels = cells[i].levels,
+        index = index, order = #records + 1, iterations = 1 }) or nil
     end
   end
   local events = { made.event(more.event or "duration_time", { unit = "ns" }), made.event "page-faults" }
@@ -120,6 +121,13 @@ describe("a report on scaling", function()
   it("says that what it says of one is extrapolated where the smallest level is another", function()
     local report = result_of(STRONG, { ranks = { 2, 4, 8, 16 } }):report { scaling = "ranks", width = 1000 }
     assert.matches("speed-ups are against ranks 2; what is said of ranks 1 is extrapolated", report, 1, true)
+  end)
+
+  it("is against the smallest level that has a time", function()
+    local report = result_of({ false, 5e8, 3e8, 2e8 }):report { scaling = "ranks", width = 120 }
+    assert.matches("speed-ups are against ranks 2", report, 1, true)
+    local plot = result_of({ false, 5e8, 3e8, 2e8 }):plot { kind = "scaling", width = 100 }
+    assert.matches("against ranks 2", tostring(plot), 1, true)
   end)
 
   it("compares levels of several runs unpaired", function()

@@ -84,8 +84,10 @@ local function misfit_note(scaling)
 end
 
 local function extrapolation_note(scaling)
-  local first = scaling.levels[1].level
-  if first == 1 or not scaling.fit then return nil end
+  if not scaling.fit then return nil end
+  -- A smaller level may have no time.
+  local first = lists.find(scaling.levels, function(one) return one.speedup ~= nil end).level
+  if first == 1 then return nil end
   return ("speed-ups are against %s; what is said of %s is extrapolated"):format(place(scaling, first),
     place(scaling, 1))
 end

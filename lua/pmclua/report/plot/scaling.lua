@@ -61,7 +61,11 @@ function M.chart(result, options)
     { names = name and { name }, weak = options.weak })
   local shown = { unpack(all, 1, styles.COLOURS - 1) }
   local varies, series = cells_of.varying(result:list()), {}
-  local levels = lists.unique(lists.column(lists.joined(lists.column(shown, "levels")), "level"))
+  local known = lists.where(lists.joined(lists.column(shown, "levels")), function(one)
+    return one.speedup ~= nil
+  end)
+  local levels = lists.unique(lists.column(known, "level"))
+  if #levels == 0 then explain.misuse("no level has a time to plot", 3) end
   table.sort(levels)
   local first, log = levels[1], axis.are_far(levels)
   series[1] = { title = "ideal", style = "mark_line", colour = styles.COLOURS,
