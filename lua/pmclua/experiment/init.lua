@@ -190,6 +190,7 @@ local function plan_all(self, options, session)
   local stored = options.resume and require("pmclua.store").open(options.resume)
   if stored then declaration.seed = stored.header.seed end
   local plan = planner.make(declaration)
+  if stored then resume.order(options.resume, stored.header, plan) end
   local header = planner.header(declaration, plan)
   if stored then plan.remark = resume.check(options.resume, stored, header, options) end
   check_workloads(plan.cells, session, declaration)

@@ -84,6 +84,63 @@ local function difference(stored, here)
   end
 end
 
+-- ---- several files merged --------------------------------------------------------------------------------
+
+local PART_BY_PART = "resume each of its files, then merge them again"
+
+local function is_merged(header) return #(header.sources or {}) > 1 end
+
+--- Puts the cells of a plan in the order of a file that was merged: its records have their numbers.
+---@param path string
+---@param stored table header
+---@param plan pmclua.Plan changed
+function M.order(path, stored, plan)
+  if not is_merged(stored) then return end
+  if stored.unpaired then
+    refuse(path, ("its files are told apart by %s, which no experiment measures"):format(stored.unpaired),
+      PART_BY_PART)
+  end
+  local place = {}
+  for i, cell in ipairs(stored.cells) do place[cell_key.of(cell.workload, cell.levels)] = i end
+  for _, cell in ipairs(plan.cells) do
+    cell.index = place[cell_key.of(cell.workload.name, cell.levels)]
+    if not cell.index then
+      refuse(path, "a cell of this experiment is in none of its files",
+        "run it into a file, and merge that too")
+    end
+  end
+  table.sort(plan.cells, function(a, b) return a.index < b.index end)
+end
+
+-- Levels come in the order of the files.
+local function levels_of(factors)
+  return canonical(lists.map(factors or {}, function(factor)
+    local levels = lists.map(factor[2], tostring)
+    table.sort(levels)
+    return { factor[1], levels }
+  end))
+end
+
+-- Checks each file of a merged one, and keeps in which file's blocks each cell ran.
+local function check_merged(path, stored, header, options)
+  local provenance, remark = require "pmclua.experiment.provenance", nil
+  local before = setmetatable({ factors = header.factors }, { __index = stored })
+  local why = levels_of(stored.factors) ~= levels_of(header.factors) and "its factors differ"
+    or difference(before, header)
+  if why then refuse(path, "it is from another experiment: " .. why, PART_BY_PART) end
+  if not stored.seed then refuse(path, "its files were drawn from different seeds", PART_BY_PART) end
+  for _, source in ipairs(stored.sources) do
+    local name = ("%s, of %s"):format(path, source.path)
+    local changed = provenance.difference(source.how, header.how)
+    if changed then refuse(name, changed, "one result would mix both: measure it again") end
+    check_host(name, source, header.host, options)
+    remark = remark or provenance.other_environment(source.how, header.how)
+  end
+  for i, cell in ipairs(header.cells) do cell.run, cell.given = stored.cells[i].run, stored.cells[i].given end
+  header.sources = stored.sources
+  return remark
+end
+
 --- Checks that a stored run is of this plan, of the same programs, on this host. Returns what is to be known of
 --- what differs all the same, if anything does.
 ---@param path string
@@ -93,6 +150,7 @@ end
 ---  kernel will do; any_cpu: another CPU, too; any_name: another host of the same kind
 ---@return string?
 function M.check(path, stored, header, options)
+  if is_merged(stored.header) then return check_merged(path, stored.header, header, options) end
   local changed = require("pmclua.experiment.provenance").difference(stored.header.how, header.how)
   if stored.header.identity ~= header.identity then
     local why = difference(stored.header, header) or changed

@@ -34,11 +34,14 @@ local function add_workload(rows, workload, is_alone)
   for _, field in ipairs(FIELDS) do add(rows, "  " .. field[2], workload[field[1]], field[3]) end
 end
 
--- Files that were made in the same way but for the number of their shard, with the rows of it.
-local function alike(sources)
-  return lists.groups(lists.map(sources, function(source)
+-- Files that were made in the same way but for the number of their shard, with the rows of it: of hosts that in which
+-- they differ.
+local function alike(header)
+  local facts = require("pmclua.result.origins").host_facts(header)
+  return lists.groups(lists.map(header.sources or {}, function(source)
     local rows = {}
     add(rows, "host", source.hostname)
+    for _, fact in ipairs(facts) do add(rows, "  " .. fact[2], source[fact[1]]) end
     lists.append(rows, M.rows { how = source.how, pmclua = source.pmclua })
     return { path = source.path, rows = rows }
   end), function(source)
@@ -58,7 +61,7 @@ end
 ---@return string[][]
 function M.rows(header)
   local rows, how = {}, header.how
-  for _, same in ipairs(alike(header.sources or {})) do
+  for _, same in ipairs(alike(header)) do
     add(rows, "file", files_of(same))
     lists.append(rows, same[1].rows)
   end

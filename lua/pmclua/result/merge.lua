@@ -276,6 +276,8 @@ function M.headers(headers, paths, by, origins_of)
   merged.factors = merged_factors(headers)
   if factor then table.insert(merged.factors, { factor, lists.unique(levels) }) end
   merged.sources = sources
+  local seeds = lists.unique(lists.column(headers, "seed"))
+  merged.seed = #seeds == 1 and seeds[1] or nil
   merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
   merged.unpaired = factor
   merged.hosts = several(lists.map(headers, function(header) return header.host or {} end))

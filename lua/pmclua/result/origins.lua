@@ -74,17 +74,29 @@ local function said(group)
   return ("%s (%s)"):format(text.safe(group.key), table.concat(names, ", "))
 end
 
+-- The files of a result by what they say of a fact.
+local function groups_by(header, fact)
+  return lists.groups(header.sources or {}, function(source)
+    local value = source[fact[1]]
+    if fact[1] == "launch" then value = launch_of(source) end
+    return value and value ~= "unknown" and tostring(value) or nil
+  end)
+end
+
+--- The facts of hosts in which the files of a result differ.
+---@param header table
+---@return string[][] field of a source, and what it is called
+function M.host_facts(header)
+  return lists.where(HOST, function(fact) return #groups_by(header, fact) > 1 end)
+end
+
 --- In what the files of a result differ, as texts: "Linux: 6.1.0 (a.jsonl), 6.6.1 (b.jsonl)".
 ---@param header table
 ---@return string[]
 function M.differences(header)
   local list = {}
   for _, fact in ipairs(FACTS) do
-    local groups = lists.groups(header.sources or {}, function(source)
-      local value = source[fact[1]]
-      if fact[1] == "launch" then value = launch_of(source) end
-      return value and value ~= "unknown" and tostring(value) or nil
-    end)
+    local groups = groups_by(header, fact)
     if #groups > 1 then
       list[#list + 1] = ("%s: %s"):format(fact[2], table.concat(lists.map(groups, said), ", "))
     end
