@@ -30,7 +30,7 @@ local pmc = require "pmclua"
 if jit.opt then jit.opt.start "hotexit=100" end
 
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
-  "metric", "group" }
+  "syscalls", "metric", "group" }
 
 local opt = pmc.options {
   { "source", choices = SOURCES, value = "S", help = "only events from this source" },
@@ -279,6 +279,7 @@ end
 local HEADINGS = {
   hardware = "generic hardware events", software = "events of Linux", cache = "generic cache events",
   tool = "of every record", valgrind = "events that Valgrind simulates",
+  syscalls = "system calls of a command, counted by ptrace",
   metric = "metrics (--metrics tells more)", group = "groups of metrics (--explain NAME tells more)",
   tracepoint = "tracepoints",
   pmu = "of the PMU %s", vendor = "that tables name for the PMU %s", pfm = "of libpfm4's PMU %s",

@@ -17,6 +17,7 @@
 
 #include "runner/kernels/kernel.h"
 #include "runner/launching/command.h"
+#include "runner/launching/call_counts.h"
 #include "runner/launching/fixed.h"
 #include "runner/launching/launch.h"
 #include "runner/launching/task.h"
@@ -239,6 +240,8 @@ int main(int argc, char **argv)
         return probed_calls(argc - 2, argv + 2);
     if (argc > 3 && strcmp(argv[1], "fixed") == 0)
         return run_fixed(argv[2], argv + 3, environ);
+    if (argc > 5 && strcmp(argv[1], "calls") == 0)
+        return run_counted(argv[2], argv[3], argv[4], argv + 5, environ);
     if (argc > 3 && strcmp(argv[1], "task") == 0)
         return run_task(argv[2], argv + 3);
     if (channel_open(argc >= 2 ? atoi(argv[1]) : -1) < 0) {

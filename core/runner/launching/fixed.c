@@ -30,6 +30,7 @@
 
 #include "fixed.h"
 #include "questions.h"
+#include "stand_in.h"
 
 /* ---- which calls are asked about ---- */
 
@@ -322,22 +323,6 @@ static void take(struct questions *questions, const struct seccomp_notif *questi
 
 /* ---- running it ---- */
 
-/* Ends as the program did, without a core file of ours. */
-static int end_as(int status)
-{
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    sigset_t only;
-    int ended_by = WTERMSIG(status);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    signal(ended_by, SIG_DFL);
-    sigemptyset(&only);
-    sigaddset(&only, ended_by);
-    sigprocmask(SIG_UNBLOCK, &only, NULL);
-    raise(ended_by);
-    return 128 + ended_by;
-}
-
 /* A device that was read to its end gave less than the real one. */
 static void check_ends(const struct fixed *fixed)
 {
@@ -365,5 +350,5 @@ int run_fixed(const char *list, char *const *argv, char *const *envp)
         add_line(&fixed, "!", "");
     fclose(fixed.list);
     free(fixed.launcher);
-    return result == 0 ? end_as(fixed.questions.status) : NOT_KNOWN;
+    return result == 0 ? stand_in_end(fixed.questions.status) : NOT_KNOWN;
 }

@@ -20,6 +20,7 @@
 #include "host/release.h"
 #include "pmclua.h"
 #include "questions.h"
+#include "stand_in.h"
 
 /* ---- the program ---- */
 
@@ -111,16 +112,10 @@ static int reap(struct questions *questions, int pid)
     return TEMP_FAILURE_RETRY(waitpid(pid, &questions->status, 0)) < 0 ? -1 : 0;
 }
 
-/* By its pidfd, which tells one that has been reaped from who has its pid now. */
-static int signal_program(int ended, int number)
-{
-    return (int)syscall(SYS_pidfd_send_signal, ended, number, NULL, 0);
-}
-
 /* A process that we may not kill ends when we do. */
 static void end_program(struct questions *questions, int pid, int ended)
 {
-    if (signal_program(ended, SIGKILL) == 0)
+    if (stand_in_signal(ended, SIGKILL) == 0)
         reap(questions, pid);
 }
 
@@ -163,30 +158,6 @@ static int follow(struct questions *questions, int first, int ended)
 
 /* ---- running it ---- */
 
-static volatile sig_atomic_t passed_to = -1;      /* a pidfd; -1: nobody */
-
-static void pass_on(int signal)
-{
-    int errnum = errno;
-    if (passed_to >= 0)
-        signal_program(passed_to, signal);
-    errno = errnum;
-}
-
-/* What ends the program ends us, by its end. A process group of ours has got its signals already. Its orphans become
- * ours: who writes into a process's memory may have to be above it. */
-static void take_charge(int ended)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    struct sigaction ours = { .sa_handler = SIG_IGN };
-    sigaction(SIGINT, &ours, NULL);
-    sigaction(SIGQUIT, &ours, NULL);
-    ours.sa_handler = pass_on;
-    ours.sa_flags = SA_RESTART;
-    passed_to = getpgrp() == getpid() ? -1 : ended;
-    sigaction(SIGTERM, &ours, NULL);
-}
-
 /* Starts the program: its pid, and its pidfd. */
 static int start(struct questions *questions, int *ended)
 {
@@ -198,8 +169,10 @@ static int start(struct questions *questions, int *ended)
     int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, 0L, ended, 0L, 0L);
     if (pid == 0)
         become(questions, tell[1], parent);
-    if (pid > 0)
-        take_charge(*ended);
+    if (pid > 0) {
+        prctl(PR_SET_CHILD_SUBREAPER, 1);    /* who writes into a process's memory may have to be above it */
+        stand_in_for(*ended);
+    }
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };
     int is_told = pid > 0 && wait_for(waits) > 0 && (waits[0].revents & POLLIN)
                   && TEMP_FAILURE_RETRY(read(tell[0], &questions->listener, sizeof(int))) == sizeof(int);

@@ -327,10 +327,12 @@ function M.nearest(word, candidates)
 end
 
 --- The field of an event or metric by its name as reports show it: cache_misses of "cache-misses",
---- valgrind_instructions of "valgrind::instructions".
+--- valgrind_instructions of "valgrind::instructions", syscalls_total of "syscalls::total".
 ---@param name string
 ---@return string
-function M.field(name) return (name:gsub("-", "_"):gsub("^valgrind::", "valgrind_")) end
+function M.field(name)
+  return (name:gsub("-", "_"):gsub("^valgrind::", "valgrind_"):gsub("^syscalls::", "syscalls_"))
+end
 
 --- "did you mean 'WORD'?" for the nearest of `candidates`.
 ---@param word any

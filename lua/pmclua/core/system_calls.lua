@@ -44,6 +44,21 @@ local function name_of(number)
     or ("system call %d"):format(number)
 end
 
+local MOST_NUMBERS = 1024
+local by_name
+
+--- The numbers of this machine's system calls by their names.
+---@return table<string, integer>
+function M.numbers()
+  if by_name then return by_name end
+  by_name = {}
+  for number = 0, MOST_NUMBERS - 1 do
+    local name = core.private_text(C.pmclua_system_call_name(number))
+    if name then by_name[name] = number end
+  end
+  return by_name
+end
+
 --- A block of C's as a table.
 ---@param block ffi.cdata*
 ---@return pmclua.SystemCalls

@@ -139,18 +139,25 @@ local function add_for_named(declaration, have, metric)
   end
 end
 
--- What a formula may mean: what is there, and what Valgrind counts.
+-- What a formula may mean: what is there, what Valgrind counts, and system calls.
 local function known_fields(have)
   local simulated = require "pmclua.event.simulated"
-  return lists.append(checking.keys(have), lists.map(simulated.names(), function(name)
-    return text.field(simulated.spec(name))
-  end))
+  local system_call = require "pmclua.event.system_call"
+  local specs = lists.joined { lists.map(simulated.names(), simulated.spec),
+    lists.map(system_call.names(), system_call.spec) }
+  return lists.append(checking.keys(have), lists.map(specs, text.field))
+end
+
+-- The spec of what is counted in a pass of its own, by its name in formulae.
+local function spec_of(field)
+  local call = field:match "^syscalls_(.+)$"
+  if call then return require("pmclua.event.system_call").spec(call) end
+  return field:find "^valgrind_" and require("pmclua.event.simulated").spec_of(field)
 end
 
 local function add_for_own(declaration, have, item, wrong)
   for _, field in ipairs(item.formula.needs) do
-    local spec = field:find "^valgrind_" and require("pmclua.event.simulated").spec_of(field)
-      or field:gsub("_", "-")
+    local spec = spec_of(field) or field:gsub("_", "-")
     local is_there = have[field] or add_spec(declaration, have, spec, field)
       or add_spec(declaration, have, field)
     if not is_there then

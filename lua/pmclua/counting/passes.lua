@@ -27,7 +27,7 @@ function passes.takes_no_counter(event)
     or probe_kind.of(event) ~= nil
 end
 
-local NOT_THERE = "Valgrind counts only what an experiment runs under it: commands and kernels"
+local NOT_THERE = "it counts only what an experiment runs for it: commands, and under Valgrind kernels"
 
 -- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
 -- `leader` is that of its group, tried before.
@@ -199,8 +199,8 @@ end
 ---@field groups pmclua.PerfGroup[]
 ---@field events integer[] of all groups, and what is taken from Linux's accounts; of a simulated pass what
 ---  Valgrind counts
----@field simulated { cache: boolean, branch: boolean, heap: true? }? what Valgrind simulates in it, or whether it
----  counts allocations: it has no groups then
+---@field simulated { cache: boolean, branch: boolean, heap: true?, calls: true? }? what Valgrind simulates in it, whether
+---  it counts allocations, or whether system calls are counted: it has no groups then
 
 ---@class pmclua.Bundle: indices of events that belong into one pass
 ---@field apart? boolean they must not be in one perf group, as their table says
@@ -251,17 +251,24 @@ function passes.at_once(events, target)
   return groups
 end
 
--- The passes in which Valgrind counts, each a run of its own: simulated counts, and allocations.
+-- Who counts an event in a pass of its own.
+local function counter_of(event)
+  if event.source == "syscalls" then return "calls" end
+  return require("pmclua.event.simulated").is_of_heap(event) and "heap" or "simulated"
+end
+
+-- The passes of what has no attr, each a run of its own: simulated counts, allocations, system calls.
 local function simulated_passes(events)
   local simulated, list = require "pmclua.event.simulated", {}
-  for _, is_heap in ipairs { false, true } do
+  for _, counter in ipairs { "simulated", "heap", "calls" } do
     local own, indices = {}, {}
     for index, event in ipairs(events) do
-      if event.simulated and not event.status and simulated.is_of_heap(event) == is_heap then
+      if event.simulated and not event.status and counter_of(event) == counter then
         own[#own + 1], indices[#indices + 1] = event, index
       end
     end
-    if #own > 0 then list[#list + 1] = { groups = {}, events = indices, simulated = simulated.needs(own) } end
+    local needs = counter == "calls" and { calls = true } or simulated.needs(own)
+    if #own > 0 then list[#list + 1] = { groups = {}, events = indices, simulated = needs } end
   end
   return list
 end

@@ -45,7 +45,7 @@ local LEAST_SHARE = 0.01        -- of the time: from less a count, 0 above all, 
 ---@return number? share of the time that it was on the PMU; nil where it was never enabled
 ---@return pmclua.ReadingCause? cause
 function M.status(event, enabled, running)
-  if event.simulated then return "simulated", 1 end
+  if event.simulated then return event.source == "syscalls" and "counted" or "simulated", 1 end
   if M.is_throughout(enabled, running) then return "counted", 1 end
   if running == 0 then return "not-counted", enabled > 0 and 0 or nil, why_never_on(event, enabled) end
   local share = tonumber(running) / tonumber(enabled)

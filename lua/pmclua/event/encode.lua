@@ -14,6 +14,7 @@ local pmu = lazy.module "pmclua.event.pmu"
 local probe = lazy.module "pmclua.event.probe"
 local problem = require "pmclua.event.problem"
 local simulated = lazy.module "pmclua.event.simulated"
+local system_call = lazy.module "pmclua.event.system_call"
 local term = require "pmclua.event.term"
 local tool = require "pmclua.event.tool"
 local tracepoint = lazy.module "pmclua.event.tracepoint"
@@ -127,6 +128,21 @@ local function encode_simulated(item)
   return { event }
 end
 
+-- "syscalls::NAME".
+local function encode_system_call(item)
+  local head, second, third = item.words[1], item.words[2], item.words[3]
+  if head.text ~= "syscalls" or not second or second.text ~= "" or not third then return nil end
+  local event = system_call.find(third.text)
+  if not event then
+    problem.unknown(third, system_call.names(), "this machine has no system call '%s'", third.text)
+  end
+  if item.terms then problem.at(head, "'%s' has no terms", item.text) end
+  if item.words[4] then
+    problem.at(item.words[4], "'%s::%s' takes no modifiers", head.text, third.text)
+  end
+  return { event }
+end
+
 local function raw_config(word)
   local digits = word.text:match("^r(%x+)$")
   if not digits then return nil end
@@ -152,7 +168,7 @@ local function encode_known(item, options)
   local head = item.words[1]
   local generic = names.find(head.text)
   if generic then return encode_numeric(item, generic.type, generic.config, 2, options) end
-  local events = encode_tool(item) or encode_simulated(item)
+  local events = encode_tool(item) or encode_simulated(item) or encode_system_call(item)
   if events then return events end
   local config = cache.find(head)
   if config then return encode_numeric(item, names.TYPE_CACHE, config, 2, options) end

@@ -153,6 +153,7 @@ local describe = {
   pfm = function(event) return require("pmclua.event.pfm").describe(event.full) end,
   tracepoint = tracepoint_description,
   valgrind = function(event) return require("pmclua.event.simulated").description(event) end,
+  syscalls = function(event) return require("pmclua.event.system_call").description(event) end,
   pmu = function(event)
     if event.table then return event.description or "" end
     return event.alias and ("what the PMU %s calls %s"):format(event.pmu, event.alias)
@@ -168,8 +169,12 @@ local function notes_of(event)
   note(event.tool and not event.take, "in %s; taken from the record, costs nothing", event.unit)
   note(event.take, "in %s; taken from /proc before and after, outside of what is timed",
     event.unit == "" and "calls" or event.unit)
-  local is_heap = event.simulated and require("pmclua.event.simulated").is_of_heap(event)
-  note(event.simulated and not is_heap, "simulated by Valgrind, as the sum of its %s: in a run of its own, "
+  local is_call, is_valgrind = event.source == "syscalls", event.source == "valgrind"
+  note(is_call, "counted by ptrace and a seccomp filter in a run of its own, without rights; with them the "
+    .. "tracepoint %s counts the same beside others", event.simulated and (event.simulated[1] == "total"
+    and "raw_syscalls:sys_enter" or "syscalls:sys_enter_" .. event.simulated[1]))
+  local is_heap = is_valgrind and require("pmclua.event.simulated").is_of_heap(event)
+  note(is_valgrind and not is_heap, "simulated by Valgrind, as the sum of its %s: in a run of its own, "
     .. "25 to 130 times as long; user space only", table.concat(event.simulated or {}, " + "))
   note(is_heap, "counted by Valgrind's DHAT in a run of its own, of commands that are no static programs")
   note(event.table, "%s is of %s", event.alias, event.table)

@@ -20,7 +20,7 @@ local M = {}
 ---@field field string its name in formulae
 ---@field part_of string? where a word stands for events of several PMUs: the word, as a name in formulae
 ---@field attr table? ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
----@field source "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"|"valgrind"
+---@field source "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"|"valgrind"|"syscalls"
 ---@field pmu string? its sysfs name, or libpfm4's; "cpu" is the core PMU, whatever its name is
 ---@field cpus string? the CPUs on which alone it is to be opened, for all tasks
 ---@field core_cpus string? the CPUs whose tasks it counts, on hybrid machines
@@ -30,7 +30,7 @@ local M = {}
 ---@field scale number the count times this is in `unit`
 ---@field verified boolean false: nothing says that the PMU has such a code
 ---@field tool string? the field of the record that it is read from; it has no attr
----@field simulated string[]? which of Valgrind's counters are summed; it has no attr
+---@field simulated string[]? which of Valgrind's counters are summed, or the system call; it has no attr
 ---@field instead_of string? the event that cannot be opened here and that it stands in for; `refusal` is why
 ---@field tracepoint string? "system:name"
 ---@field filter string? what the OS kernel is to filter a tracepoint by

@@ -16,7 +16,7 @@ local M = {}
 ---@class pmclua.event.Entry
 ---@field spec string what to ask for
 ---@field name string as it is known
----@field source "hardware"|"software"|"cache"|"tool"|"valgrind"|"pmu"|"tracepoint"|"vendor"|"pfm"
+---@field source "hardware"|"software"|"cache"|"tool"|"valgrind"|"syscalls"|"pmu"|"tracepoint"|"vendor"|"pfm"
 ---@field pmu string? sysfs or libpfm4 PMU, system of a tracepoint
 ---@field description string "" where nobody says what it is
 ---@field present boolean false: of a PMU that libpfm4 knows and this machine has not
@@ -86,6 +86,14 @@ function sources.valgrind(list)
   for _, row in ipairs(simulated.events) do
     local spec = simulated.spec(row[1])
     add(list, "valgrind", simulated.PMU, spec, spec, row[3])
+  end
+end
+
+function sources.syscalls(list)
+  local system_call = require "pmclua.event.system_call"
+  for _, name in ipairs(system_call.names()) do
+    local spec = system_call.spec(name)
+    add(list, "syscalls", system_call.PMU, spec, spec, system_call.description { simulated = { name } })
   end
 end
 
@@ -172,7 +180,8 @@ function sources.pfm(list, filter)
 end
 
 --- The sources in the order in which they are listed.
-M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind" }
+M.sources = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
+  "syscalls" }
 
 local function pmu_filter(glob)
   if not glob then return function() return true end end

@@ -103,6 +103,7 @@ end
 ---@return pmclua.event.Trial
 function try.event(event, target, leader)
   if event.tool then return { status = "counted", note = require("pmclua.event.tool").note(event) } end
+  if event.source == "syscalls" then return require("pmclua.event.system_call").try() end
   if event.simulated then return require("pmclua.event.simulated").try(event) end
   if event.absent then return { status = "unsupported", why = event.absent } end
   local zero = constant_zero(event, event.attr)

@@ -75,6 +75,9 @@ local function blame_pfm(item)
   if item.words[1].text == "valgrind" then
     problem.at(item.words[1], "Valgrind's events are written as valgrind::NAME: `pmclua events valgrind`")
   end
+  if item.words[1].text == "syscalls" then
+    problem.at(item.words[1], "system calls are written as syscalls::NAME: `pmclua events syscalls`")
+  end
   local head = item.words[1]
   if not (item.words[3] and item.words[2].text == "") then return end
   local known, all = pfm.pmu(head.text)

@@ -77,7 +77,7 @@ local function check_launch(declaration, wrong)
     wrong "launch and regions that are functions cannot be combined: marks can be counted in each task"
   end
   local event = simulated_events(declaration)[1]
-  if event then wrong("launch and %s cannot be combined: Valgrind runs no launched tasks", event.name) end
+  if event then wrong("launch and %s cannot be combined: it is not counted of launched tasks", event.name) end
 end
 
 local function check_functions(declaration, wrong)
@@ -90,6 +90,7 @@ local function check_sample(declaration, wrong)
   for _, event in ipairs(simulated_events(declaration)) do
     -- Valgrind's counts of kernels are less those of an empty call, which belong to no line.
     if lists.contains(declaration.sample, event.field) then
+      if event.source == "syscalls" then wrong("sample: %s counts whole runs, not lines", event.name) end
       only_commands(declaration, ("sample: %s is told by line for commands alone"):format(event.name), wrong)
       if declaration.sample.data then wrong("sample.data: %s is told by line alone", event.name) end
     end
@@ -126,8 +127,12 @@ end
 -- DHAT counts whole runs.
 local function check_heap(declaration, wrong)
   if not declaration.regions then return end
-  local event = lists.find(simulated_events(declaration), require("pmclua.event.simulated").is_of_heap)
-  if event then
+  local event = lists.find(simulated_events(declaration), function(event)
+    return event.source == "syscalls" or require("pmclua.event.simulated").is_of_heap(event)
+  end)
+  if event and event.source == "syscalls" then
+    wrong("%s is of whole runs, not of regions: as a tracepoint it can be counted there", event.name)
+  elseif event then
     wrong("%s is of whole runs, not of regions: `where` tells it by function, with -g by caller", event.name)
   end
 end
@@ -139,11 +144,13 @@ local function check_simulated(declaration, wrong)
     local problem = lists.map(simulated_events(declaration), function(event)
       return require("pmclua.simulate").problem(workload, event)
     end)[1]
-    if problem then wrong("simulated events: %s", problem) end
+    if problem then wrong("events: %s", problem) end
   end
   check_heap(declaration, wrong)
-  exclude(declaration, "simulated events", { "target", "delay" }, wrong,
-    ": Valgrind counts whole runs that it starts")
+  local has_calls = lists.any(simulated_events(declaration), require("pmclua.event.system_call").is_one)
+  local what = has_calls and "counts of system calls" or "simulated events"
+  exclude(declaration, what, { "target", "delay" }, wrong,
+    ": they are counted of whole runs that are started for it")
   if declaration.regions and declaration.regions.entries then
     wrong "simulated events have sums over a region's calls or entries only: leave regions.entries out"
   end

@@ -220,7 +220,10 @@ end
 
 -- The surroundings that simulated counts depend on.
 local function simulation_facts(declaration, plan)
-  if not lists.any(plan.passes, function(pass) return pass.simulated end) then return nil end
+  local has_valgrind = lists.any(plan.passes, function(pass)
+    return pass.simulated and not pass.simulated.calls
+  end)
+  if not has_valgrind then return nil end
   local surroundings = require "pmclua.simulate.surroundings"
   return surroundings.facts(surroundings.of(declaration))
 end

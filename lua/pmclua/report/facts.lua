@@ -33,7 +33,7 @@ local or_null = json.or_null
 
 local function event_entry(event)
   return { name = event.name, field = event.field, spec = event.spec or event.name, unit = event.unit or "",
-    status = event.status or event.simulated and "simulated" or "counted",
+    status = event.status or (require("pmclua.counting.reading").status(event)),
     why = or_null(event.why), note = or_null(event.note) }
 end
 

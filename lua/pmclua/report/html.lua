@@ -247,6 +247,7 @@ end
 local function how(result, index, event)
   if event.status then return ("not counted (%s): %s"):format(event.status, event.why or "") end
   if event.tool then return "of each repetition's record, without a counter" end
+  if event.source == "syscalls" then return "counted by ptrace in " .. passes_of(result, index) end
   if event.simulated then
     return ("simulated by Valgrind, the sum of its counters %s, in %s"):format(
       table.concat(event.simulated, " + "), passes_of(result, index))

@@ -53,8 +53,10 @@ end
 
 -- Simulated events and metrics, and what their counts depend on.
 local function simulated(result, list)
-  local function is_simulated(event) return event.simulated end
-  local events = lists.where(result.events, function(event) return event.simulated and not event.status end)
+  local function is_simulated(event) return event.source == "valgrind" end
+  local events = lists.where(result.events, function(event)
+    return is_simulated(event) and not event.status
+  end)
   if #events == 0 then return end
   local metrics = lists.where(result.metrics, function(metric)
     return lists.any(require("pmclua.result.values").events_needed(result, metric), is_simulated)

@@ -32,7 +32,11 @@ end
 local COST = "%s, %s by Valgrind: a run takes some %s times as long as the program itself; two runs of a "
   .. "cell that agree are enough, unless it has threads or forks"
 
+local CALLS = "%s, by ptrace: each of these calls takes microseconds more; "
+  .. "three runs of a cell that agree are enough"
+
 local function simulated(events, pass)
+  if pass.simulated.calls then return CALLS:format(names(events, pass.events)) end
   local listed_names, is_more = names(events, pass.events), pass.simulated.cache or pass.simulated.branch
   if pass.simulated.heap then return COST:format(listed_names, "counted", "20 to 100") end
   return COST:format(listed_names, "simulated", is_more and "40 to 130" or "25 to 50")

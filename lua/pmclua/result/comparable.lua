@@ -67,7 +67,7 @@ local function is_dynamic(event) return event.attr ~= nil and kinds.type_of(even
 
 -- What each member of two events is where it must be the same.
 local MEMBERS = {
-  { "Valgrind's counters", function(event) return table.concat(event.simulated or {}, "+") end },
+  { "counters without an attr", function(event) return table.concat(event.simulated or {}, "+") end },
   { "unit", function(event) return event.unit or "" end },
   { "scale", function(event) return event.scale or 1 end },
   { "taken from", function(event) return event.tool or "a counter" end },

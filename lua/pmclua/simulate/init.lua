@@ -31,6 +31,7 @@ local M = {}
 local Simulation = {}
 Simulation.__index = Simulation
 
+local NO_CALLS = "%s is a %s: system calls are counted of commands"
 local NO_HEAP = "%s is a %s: Valgrind's DHAT counts the allocations of commands"
 
 --- Why an event of a workload of a kind cannot be simulated; nil: it can.
@@ -38,6 +39,9 @@ local NO_HEAP = "%s is a %s: Valgrind's DHAT counts the allocations of commands"
 ---@param event pmclua.Event
 ---@return string?
 function M.problem(workload, event)
+  if event.source == "syscalls" then
+    return workload.kind ~= "command" and NO_CALLS:format(workload.name, workload.kind) or nil
+  end
   if workload.kind ~= "command" and require("pmclua.event.simulated").is_of_heap(event) then
     return NO_HEAP:format(workload.name, workload.kind)
   end
@@ -65,9 +69,10 @@ function M.new(declaration, plan, session, deciding)
 end
 
 local function counter_of(self, cell, pass)
-  local key = cell.index * 2 + (pass.simulated.heap and 1 or 0)
+  local own = pass.simulated.heap and "heap" or pass.simulated.calls and "system_calls"
+  local key = ("%d %s"):format(cell.index, own or "")
   if not self.cells[key] then
-    local name = pass.simulated.heap and "heap" or cell.workload.kind
+    local name = own or cell.workload.kind
     self.cells[key] = require("pmclua.simulate." .. name).new(self.context, cell)
   end
   return self.cells[key]
@@ -90,7 +95,7 @@ local function end_of(result)
   return result.outcome == "done" and "status " .. tostring(result.exit) or nil
 end
 
-local OTHERWISE = "it ends with %s under Valgrind and with %s without: it does something else there"
+local OTHERWISE = "it ends with %s %s and with %s without: it does something else there"
 
 --- A command that ends in another way under Valgrind does something else there: that repetition is lost, or
 --- where it was the first, a remark is made.
@@ -101,10 +106,12 @@ function Simulation:compare_ends(step, result)
   if not ended then return end
   local ends = self.ends[step.cell.index] or {}
   self.ends[step.cell.index] = ends
-  local is_simulated = self.plan.passes[step.pass].simulated ~= nil
+  local simulated = self.plan.passes[step.pass].simulated
+  local is_simulated = simulated ~= nil
+  if simulated then ends.where = simulated.calls and "where its calls are counted" or "under Valgrind" end
   ends[is_simulated and "simulated" or "real"] = ended
   if not (ends.real and ends.simulated) or ends.real == ends.simulated then return end
-  local said = OTHERWISE:format(ends.simulated, ends.real)
+  local said = OTHERWISE:format(ends.simulated, ends.where, ends.real)
   if is_simulated then result.outcome, result.lost = "not-counted", said
   else self.context.remark(("%s: %s"):format(step.cell.workload.name, said)) end
 end

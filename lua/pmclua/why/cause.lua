@@ -185,6 +185,10 @@ local function add_why(cause, sides, options, seconds)
 end
 
 local function add_code(cause, sides, event, options, left)
+  if event:find "^syscalls::" then
+    cause.absent[#cause.absent + 1] = event .. " by function: it is a count of whole runs"
+    return
+  end
   local is_simulated = event:find "^valgrind::" ~= nil
   local runs = is_simulated and EXACT_RUNS or SAMPLED_RUNS
   local each = is_simulated and SIMULATED_TIMES * options.block_s + 2 * START_S or 3 * options.block_s

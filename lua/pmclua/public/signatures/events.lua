@@ -22,7 +22,7 @@ record event
   field: string -- its name in formulae
   attr?: table -- perf_event_attr by ABI field names
   source: string -- "hardware", "software", "cache", "raw", "pmu", "tracepoint", "breakpoint", "probe", "pfm",
-    "valgrind" or "tool"
+    "valgrind", "syscalls" or "tool"
   pmu?: string
   unit: string
   scale: number
