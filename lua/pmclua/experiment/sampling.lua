@@ -293,7 +293,8 @@ local function simulated_program(run, step)
     local functions, texts = functions_of(symbols), written.new(symbols)
     known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(functions),
       written = texts, text = text_of(functions, texts),
-      copied = symbols and require("pmclua.simulate.copied").new(symbols, functions) }
+      copied = symbols and symbols:has_debug_information()
+        and require("pmclua.simulate.copied").new(symbols, functions) or nil }
     run.simulated_programs[path] = known
   end
   return known
