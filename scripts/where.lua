@@ -13,6 +13,7 @@
 --        pmclua where -g --format folded [-o FILE] -- COMMAND [ARGS]
 --        pmclua where -g --format pprof -o FILE.pb -- COMMAND [ARGS]       (for go tool pprof)
 --        pmclua where --data [--heap] [--by member|function | --lines] [-e page-faults] -- COMMAND
+--        pmclua where --data --confirm -- COMMAND
 --        pmclua where [--lines] [--annotate FUNCTION] RESULT.jsonl...
 -- example:
 --   pmclua where -e page-faults -- true
@@ -30,7 +31,8 @@
 --   Where more than 20 % of the samples are lost nothing is concluded (77).
 --   With --data, the lines are what was accessed, and what cannot be told stays a line of its own; of
 --   one command, `access` and `computing` are shares: read or written by the instruction that was waited
---   for, or computed with after a load. Time at data is no cache miss.
+--   for, or computed with after a load. Time at data is no cache miss. --confirm runs the command again for
+--   each of two shared lines at most, counts each thread's accesses, and ends it.
 -- caveats: threads, children and the programs that they execute are included. Each repetition is two
 --   runs of a command: one counted, one sampled. Of one command, its own output is left alone and the
 --   table goes to standard error; of two, their output goes to /dev/null. Nothing is stored without
@@ -55,6 +57,7 @@ local opt = pmc.options(pmc.targets.options {
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
   { "heap", false, help = "with --data: blocks of the heap by where they were allocated (LD_PRELOAD)" },
+  { "confirm", false, help = "with --data: watch lines that threads share with breakpoints, in other runs" },
   { "by", value = "B", choices = { "object", "member", "function", "source", "node" },
     help = "with --data: objects, their members; objects by function, source or node" },
   { "lines", false, help = "source lines instead of functions" },
@@ -90,6 +93,10 @@ if opt.heap and target then
   fail "--heap preloads a library, and what runs already has none: give a command after --"
 end
 
+if opt.confirm and (not opt.data or target) then
+  fail "--confirm is for --data of one command: breakpoints are set on the threads of another run"
+end
+
 if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
 -- Whether `--` stands before the command: then its words are one command.
@@ -107,7 +114,7 @@ local function options()
   return { event = opt.event, repetitions = opt["repeat"], timeout = timeout, warmup = opt.warmup,
     seed = opt.seed, call_chains = opt.call_graph or nil,
     trust_maps = opt.trust_maps or nil, data = opt.data or nil,
-    heap = opt.heap or nil,
+    heap = opt.heap or nil, confirm = opt.confirm or nil,
     lines = opt.lines and not opt.data or opt.inlined or opt.annotate ~= nil or opt.format == "html" or nil,
     pin = opt.pin, store = opt.store, target = target }
 end

@@ -86,12 +86,22 @@ function M.where(...)
   if #workloads == 0 and not options.target then
     explain.misuse("pmc.where takes a workload, two to compare, or a target", 2)
   end
-  local experiment = require("pmclua.experiment").declare(declaration_of(workloads, options))
+  local declaration = declaration_of(workloads, options)
+  local is_command = #workloads == 1 and not options.target and workloads[1].kind == "command"
+  if options.confirm and not (options.data and is_command) then
+    explain.misuse("confirm is for the data of one command: { data = true, confirm = true }", 2)
+  end
+  local experiment = require("pmclua.experiment").declare(declaration)
   local result = experiment:run { store = options.store or false, quiet = options.quiet ~= false }
   if result.problem then error(result.problem, 0) end
   local problem = nothing_sampled(result)
   if problem then error(problem, 0) end
-  return result:where()
+  local found = result:where()
+  if options.confirm then
+    local lines = found.profiles[1].data.sharing
+    found.confirmed = require("pmclua.experiment.confirm").of(lines, workloads[1], options.pin)
+  end
+  return found
 end
 
 return M

@@ -35,7 +35,7 @@ local M = {}
 ---@field profiles table[] all of them: A's, then B's
 ---@field incomplete? string why nothing is concluded from them
 local CodeResult = require("pmclua.public.class").new("measuring", "where",
-  "baseline b groups incomplete called pairing")
+  "baseline b groups incomplete called pairing confirmed")
 CodeResult.__tostring = function(self) return self:report() end
 
 local function event_of(result, asked)

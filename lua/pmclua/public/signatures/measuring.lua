@@ -298,6 +298,7 @@ record where_options
   trust_maps?: boolean -- true: /tmp/perf-PID.map is believed of the process's own user, too
   data?: boolean -- true: what was accessed is found, too; the event is then cpu-clock by default
   heap?: boolean -- with data, of commands: true: blocks of the heap by where they are allocated, by a preloaded library
+  confirm?: boolean -- with data, of one command: true: breakpoints watch lines that threads share, in other runs
   target?: target -- samples what runs already
   duration?: duration -- how long a target is sampled
 
@@ -313,6 +314,7 @@ class where w
   b?: table[] -- of B
   paired: boolean
   missing: integer -- repetitions without a partner
+  confirmed?: table[] -- with confirm: what breakpoints counted at up to two cache lines
   > w = pmc.where("true", { event = "page-faults" })
 
 type data_view = "data"|"data line"|"data member"|"data source"|"data node"|"data function"

@@ -80,10 +80,20 @@ local function shared_facts(profiles)
   end)
 end
 
+local function confirmation_facts(one)
+  return { label = one.label, sharing = one.kind, counted = or_null(one.counted), why = or_null(one.why),
+    words = lists.map(one.words, function(word)
+      return { word = word.name, threads = lists.map(lists.keys(word.accesses), function(thread)
+        return { thread = thread, accesses = word.accesses[thread], writes = word.writes[thread] or 0 }
+      end) }
+    end) }
+end
+
 -- Cache lines that threads share, of a view of data.
 local function sharing_entry(code, by)
   if not objects.is_view(by) then return nil end
-  return { a = shared_facts(code.a), b = code.b and shared_facts(code.b) or json.null }
+  return { a = shared_facts(code.a), b = code.b and shared_facts(code.b) or json.null,
+    confirmed = code.confirmed and lists.map(code.confirmed, confirmation_facts) }
 end
 
 local function ledger_facts(code, by)

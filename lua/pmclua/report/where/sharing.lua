@@ -127,4 +127,42 @@ function M.table(rows, side)
     rows = shown, notes = { #rows > MOST_ROWS and ("%d more"):format(#rows - MOST_ROWS) or nil } }
 end
 
+-- ---- what breakpoints counted ----------------------------------------------------------------------------
+
+-- Latent sharing is false sharing but for the time: bytes alone tell no difference.
+local function is_confirmed(one)
+  return one.counted == one.kind or one.kind == "latent" and one.counted == "false"
+end
+
+local function conclusion_of(one)
+  if not one.counted then return ("%s sharing is not confirmed: %s"):format(one.kind, one.why) end
+  if is_confirmed(one) then return ("%s sharing: confirmed"):format(one.kind) end
+  return ("%s sharing: taken back: by its words it is %s"):format(one.kind, one.counted)
+end
+
+local function threads_of(one)
+  local threads = {}
+  for _, word in ipairs(one.words) do
+    for thread, count in pairs(word.accesses) do threads[thread] = threads[thread] or count > 0 or nil end
+  end
+  return lists.keys(threads)
+end
+
+--- What breakpoints counted at a line, as a table: accesses of each thread by word, and the conclusion.
+---@param one pmclua.Confirmation
+---@return pmclua.ReportTable
+function M.confirmation(one)
+  local threads = threads_of(one)
+  local columns = lists.map(threads, function(thread)
+    return { name = ("thread %d"):format(thread), align = "right" }
+  end)
+  local rows = lists.map(one.words, function(word)
+    return lists.append({ text.safe(word.name) }, lists.map(threads, function(thread)
+      return text.count(word.accesses[thread] or 0)
+    end))
+  end)
+  return { title = { ("accesses to %s that breakpoints counted"):format(text.safe(one.label)) },
+    columns = lists.append({ { name = "word" } }, columns), rows = rows, notes = { conclusion_of(one) } }
+end
+
 return M

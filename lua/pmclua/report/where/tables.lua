@@ -202,7 +202,10 @@ local function sharing_of(code)
       return code.b and side[2] .. ": " .. note or note
     end))
   end
-  return tables, said
+  if code.confirmed and #code.confirmed == 0 then
+    said[#said + 1] = "nothing to confirm: no cache line is shared, falsely, truly or latently"
+  end
+  return lists.append(tables, lists.map(code.confirmed or {}, sharing.confirmation)), said
 end
 
 --- A code ledger, or one function of it, as blocks.

@@ -1,0 +1,214 @@
+--- confirm.lua: cache lines that samples say are shared, watched with breakpoints in another run of the command.
+--
+-- Invariant: only bytes whose address a symbol tells are watched, for windows of 50 ms; afterwards no breakpoint is
+-- left, and the command has ended. A window counts accesses, the next one writes: x86 has no breakpoint for reads alone.
+
+local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
+local tasks = require "pmclua.host.tasks"
+local text = require "pmclua.base.text"
+
+local M = {}
+
+local BREAKPOINT, WRITES, ACCESSES = 5, 2, 3    -- linux/perf_event.h, linux/hw_breakpoint.h
+local SLOTS, WIDEST = 4, 8                      -- breakpoints of a thread, bytes of one: of x86; Arm has no fewer
+local WINDOW_NS, POLL_NS, WAIT_NS = 5e7, 2e6, 1e10
+local MOST_SUSPECTS, MOST_WINDOWS, MOST_THREADS = 2, 10, 16
+local RARELY = 0.02                             -- as of samples: less often is not shared
+local WATCHED = lists.set { "false", "true", "latent" }
+
+---@class pmclua.WatchedWord bytes that one breakpoint watches
+---@field name string "slots[0].count"
+---@field accesses table<integer, integer> by thread, 1: the process's first
+---@field writes table<integer, integer> in windows of their own
+
+---@class pmclua.Confirmation what breakpoints counted at a cache line
+---@field label string
+---@field kind pmclua.Sharing as samples have it
+---@field counted? pmclua.Sharing as the counts have it; nil: too little was counted to tell
+---@field words pmclua.WatchedWord[]
+---@field why? string nothing could be counted, or too little
+
+local function length_of(part)
+  local length = WIDEST
+  while length > part.size or part.offset % length ~= 0 do length = length / 2 end
+  return length
+end
+
+local function overlap(a, b) return a.offset < b.offset + b.length and b.offset < a.offset + a.length end
+
+-- The bytes to watch: those of each thread with most samples first.
+local function words_of(line)
+  local parts, has_word, words = { unpack(line.parts) }, {}, {}
+  table.sort(parts, function(a, b) return a.samples > b.samples end)
+  local function take(part)
+    local word = { object = part.object, place = part.place, offset = part.offset, length = length_of(part),
+      name = part.object .. (part.member or part.place and (" +%d"):format(part.place) or ""),
+      accesses = {}, writes = {} }
+    if #words < SLOTS and not lists.any(words, function(other) return overlap(word, other) end) then
+      words[#words + 1] = word
+    end
+  end
+  for _, part in ipairs(parts) do
+    if not has_word[part.thread] then take(part) end
+    has_word[part.thread] = true
+  end
+  for _, part in ipairs(parts) do take(part) end
+  table.sort(words, function(a, b) return a.offset < b.offset end)
+  return words
+end
+
+-- Gives each word its address in this run; why not.
+local function find_addresses(words, pid)
+  local address_of = require("pmclua.event.symbol").in_process(pid)
+  for _, word in ipairs(words) do
+    local address = word.place and address_of(word.object)
+    if not address then
+      return ("no single symbol tells where '%s' is in another run"):format(text.safe(word.object))
+    end
+    word.address = address + word.place
+  end
+end
+
+local function attrs_of(words, access)
+  return lists.map(words, function(word)
+    return { type = BREAKPOINT, config = 0, bp_type = access, bp_addr = word.address, bp_len = word.length,
+      exclude_kernel = 1, exclude_hv = 1 }
+  end)
+end
+
+local REASONS = {
+  ENOSPC = "its threads' breakpoints are taken, as by a debugger",
+  EOPNOTSUPP = "there are no breakpoints for data here, as in some virtual machines",
+  EACCES = "this user may set no breakpoints on it (kernel.perf_event_paranoid)",
+}
+
+-- A thread keeps its number, whichever others end. One that ends before it is watched is no reason.
+local function open_groups(words, held, access)
+  local groups, numbers, why = {}, held.numbers, nil
+  for _, tid in ipairs { unpack(tasks.threads(held.pid), 1, MOST_THREADS) } do
+    if not numbers[tid] then
+      held.threads = held.threads + 1
+      numbers[tid] = held.threads
+    end
+    local group, failure = core.group(attrs_of(words, access), { pid = tid })
+    if group then groups[#groups + 1] = { group = group, thread = numbers[tid] }
+    elseif failure.code ~= "ESRCH" then
+      why = REASONS[failure.code] or ("Linux sets no breakpoint on its threads (%s)"):format(failure.code)
+    end
+  end
+  return groups, why
+end
+
+local function read_group(one, words, name)
+  local buffer = one.group:buffer()
+  one.group:stop()
+  if not one.group:read_into(buffer) then return end
+  for i, word in ipairs(words) do
+    local counts = word[name]
+    counts[one.thread] = (counts[one.thread] or 0) + core.number(buffer, 2 + i)
+  end
+end
+
+-- One window; why it could not be.
+local function watch(words, held, access, name)
+  local groups, why = open_groups(words, held, access)
+  if not why then
+    for _, one in ipairs(groups) do one.group:start() end
+    held:wait(WINDOW_NS)
+    for _, one in ipairs(groups) do read_group(one, words, name) end
+  end
+  for _, one in ipairs(groups) do one.group:close() end
+  return why
+end
+
+-- ---- what the counts say ---------------------------------------------------------------------------------
+
+local function threads_at(word)
+  local most = 0
+  for _, count in pairs(word.accesses) do most = math.max(most, count) end
+  return lists.where(lists.keys(word.accesses), function(thread)
+    return word.accesses[thread] > 0 and word.accesses[thread] >= RARELY * most
+  end)
+end
+
+-- Whether a thread wrote it; with `thread`, another one than that.
+local function is_written(word, thread)
+  for other, count in pairs(word.writes) do
+    if other ~= thread and count > 0 then return true end
+  end
+  return false
+end
+
+local function is_beside_writes(words, own, thread)
+  return lists.any(words, function(word) return word ~= own and is_written(word, thread) end)
+end
+
+-- As of samples: accesses at words that several threads have, and beside what another thread writes.
+local function kind_of(words)
+  local together, apart, threads = 0, 0, {}
+  for _, word in ipairs(words) do
+    local here = threads_at(word)
+    for _, thread in ipairs(here) do
+      threads[thread] = true
+      if #here > 1 and is_written(word) then together = together + word.accesses[thread]
+      elseif is_beside_writes(words, word, thread) then apart = apart + word.accesses[thread] end
+    end
+  end
+  if #lists.keys(threads) < 2 then return nil end
+  if together + apart == 0 then
+    return lists.any(words, function(word) return is_written(word) end) and "cannot tell" or "read-only"
+  end
+  return apart > together and "false" or "true"
+end
+
+-- ---- the run ---------------------------------------------------------------------------------------------
+
+-- Waits until the command has several threads; whether it has.
+local function wait_for_threads(held)
+  local deadline = core.now_ns() + WAIT_NS
+  repeat
+    if #tasks.threads(held.pid) > 1 then return true end
+  until held:wait(POLL_NS) ~= "timeout" or core.now_ns() > deadline
+  return false
+end
+
+local function count(words, held)
+  if not wait_for_threads(held) then return "it had no second thread while it was watched" end
+  local why = find_addresses(words, held.pid)
+  for _ = 1, MOST_WINDOWS do
+    why = why or watch(words, held, ACCESSES, "accesses") or watch(words, held, WRITES, "writes")
+    if why or held.result then return why end
+    if kind_of(words) then return nil end
+  end
+end
+
+local function confirmation(line, command, pin)
+  local words = words_of(line)
+  local held = require("pmclua.workload.held_command").start(command, { pin = pin })
+  held.numbers, held.threads = {}, 0
+  local ok, why = pcall(function()
+    held:release()
+    return count(words, held)
+  end)
+  held:close()
+  if not ok then error(why, 0) end
+  local counted = not why and kind_of(words) or nil
+  local objects = lists.unique(lists.column(line.parts, "object"))
+  return { label = text.list(objects), kind = line.kind, words = words, counted = counted,
+    why = why or not counted and "no two threads accessed it while it was watched" or nil }
+end
+
+--- Watches the lines of a profile that are worth it, each in a run of the command.
+---@param lines pmclua.SharedLine[] those with most samples first
+---@param command pmclua.Command
+---@param pin? string
+---@return pmclua.Confirmation[]
+function M.of(lines, command, pin)
+  local suspects = lists.where(lines, function(line) return WATCHED[line.kind] ~= nil end)
+  return lists.map({ unpack(suspects, 1, MOST_SUSPECTS) }, function(line)
+    return confirmation(line, command, pin)
+  end)
+end
+
+return M
