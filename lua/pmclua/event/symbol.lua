@@ -22,11 +22,16 @@ local function open(path)
   return nil, ("cannot read the symbols of %s: %s"):format(text.safe(path), code)
 end
 
+-- Whether a symbol has a name, which C++ spells in a way of its own: "_ZL8counters" is counters.
+local function is_named(symbol, name)
+  return symbol == name or symbol:sub(1, 2) == "_Z" and symbols.spell(symbol) == name
+end
+
 -- Every object of that name at an address of its own, and the names of all.
 local function named(list, name)
   local found, at, names = {}, {}, {}
   for object in list:objects() do
-    if object.name == name and not at[tostring(object.address)] then
+    if is_named(object.name, name) and not at[tostring(object.address)] then
       found[#found + 1] = object
       at[tostring(object.address)] = true
     end
