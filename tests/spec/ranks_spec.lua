@@ -66,6 +66,16 @@ describe("a rank", function()
     end)
   end)
 
+  it("writes what it says of limits to its own file", function()
+    local path = support.folder() .. "/gate.json"
+    as({ PMI_RANK = "2" }, function()
+      local r = pmc.measure("true", { events = "page-faults", repetitions = 2, store = false, quiet = true })
+      r:gate { limits = { "page_faults < 100000" } }:write(path)
+      assert.matches('"pass"', support.read(rank.path(path)), 1, true)
+    end)
+    assert.is_false(support.exists(path))
+  end)
+
   it("resumes its own file", function()
     local path = support.folder() .. "/out.jsonl"
     as({ PMI_RANK = "1" }, function()

@@ -34,11 +34,13 @@ function Growth:sentence() return require("pmclua.report.growth").sentence(self)
 
 function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
--- Writes a report of a kind to a file, whose ending says the format where nobody does.
+-- Writes a report of a kind to a file, whose ending says the format where nobody does. Each rank of a launch has its own.
 local function write(self, kind, path, options)
   local format = options.format or path and require("pmclua.report").format_of(path, kind)
   local shown = setmetatable({ format = format }, { __index = options })
-  require("pmclua.host.output").write(require("pmclua.report").render(self, shown, kind), path)
+  local output = require "pmclua.host.output"
+  local to = output.place(path)
+  if to then output.write(require("pmclua.report").render(self, shown, kind), to) end
 end
 
 function Gate:write(path, format) write(self, "gate", path, { format = format }) end

@@ -118,7 +118,7 @@ local function said(cpus) return topology.format(lists.keys(lists.set(lists.colu
 local function first_of(cpus, count, what)
   count = count and tonumber(count) or #cpus
   if count < 1 or count > #cpus then
-    fail("%d is not possible: this process may use %d %s (CPUs %s)", count, #cpus, what, said(cpus))
+    fail("%d is not possible: this process may use %s (CPUs %s)", count, text.plural(#cpus, what), said(cpus))
   end
   return { unpack(cpus, 1, count) }
 end
@@ -133,12 +133,12 @@ end
 
 local NAMED = {
   cores = function(cpus)
-    return lists.where(compact(cpus), function(cpu) return cpu.rank == 1 end), "cores"
+    return lists.where(compact(cpus), function(cpu) return cpu.rank == 1 end), "core"
   end,
-  compact = function(cpus) return compact(cpus), "CPUs" end,
+  compact = function(cpus) return compact(cpus), "CPU" end,
   scatter = function(cpus, absent)
     local letter = not absent.nodes and "M" or not absent.sockets and "S" or "N"
-    return spread(letter, cpus, absent), "CPUs"
+    return spread(letter, cpus, absent), "CPU"
   end,
 }
 
@@ -159,7 +159,7 @@ local function by_expression(label, count, chunk, stride, cpus, absent)
   for place, cpu in ipairs(all) do
     if (place - 1) % stride < chunk then picked[#picked + 1] = cpu end
   end
-  return first_of(picked, count, "CPUs")
+  return first_of(picked, count, "CPU")
 end
 
 local function by_domain(label, list, cpus, absent)
@@ -182,7 +182,7 @@ local function parsed(word, cpus, absent)
     return by_expression(label, threads, chunk, stride, cpus, absent)
   end
   local letter, most = word:match "^([SDMC]):scatter:?(%d*)$"
-  if letter then return first_of(spread(letter, cpus, absent), most ~= "" and most or nil, "CPUs") end
+  if letter then return first_of(spread(letter, cpus, absent), most ~= "" and most or nil, "CPU") end
   local domain, list = word:match "^(%u%d*):([%d,-]+)$"
   if domain then return by_domain(domain, list, cpus, absent) end
   fail("'%s' is not a list of CPUs such as \"0,2-3\", nor cores, scatter:4, compact:4, S0:0-3 or E:N:4",

@@ -86,7 +86,8 @@ function M.chart(results)
   for _, peak in ipairs(peaks) do
     for _, roof in ipairs(memory) do places[#places + 1] = peak.flops / roof.bytes end
   end
-  local low, high = math.min(unpack(places)) / AROUND, math.max(unpack(places)) * AROUND
+  table.sort(places)
+  local low, high = places[1] / AROUND, places[#places] * AROUND
   local varies = cells_of.varying(lists.column(memory, "cell"))
   local series = lists.append(roofs(memory, peaks, varies, low, high), points(both))
   for i, one in ipairs(series) do one.colour = (i - 1) % styles.COLOURS + 1 end
