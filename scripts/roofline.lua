@@ -1,5 +1,5 @@
 #!/usr/bin/env pmclua
--- How fast can this CPU compute and move data, and how near do kernels come?
+-- How near do kernels come to what this CPU can compute and move?
 -- for: learn
 --
 -- method: copy moves working sets of a half of each cache, and of four times the last one: the slanted

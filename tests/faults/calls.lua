@@ -113,6 +113,7 @@ M.LEFT = {
   readlink = "a path beside the inode that files are told by",
   readlinkat = "of a link that openat has opened", fstatat = "what is opened is looked at by fstat",
   fstatfs = "no is an answer: then a link is followed as any other",
+  ptrace = "a child that is refused is ended, and its run has no counts of calls (spec/counted_calls)",
   gethostname = "a part of a name that tells ranks apart: without it, their numbers do",
   sendfile = "a rank's marks, whose copy is checked: what is not whole is said (spec/launch)",
   rmdir = "lfs: by no module", unlink = "lfs: by no module",
