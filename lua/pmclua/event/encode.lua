@@ -111,16 +111,21 @@ local function encode_tool(item)
   return { event }
 end
 
--- "valgrind::NAME": the PMU's name, nothing, the event's.
-local function encode_simulated(item)
+-- "FAMILY::NAME": the family, nothing, the event. The event's word and the event of an item of the family; nil: it is none.
+local function of_family(item, family, events, complaint)
   local head, second, third = item.words[1], item.words[2], item.words[3]
-  if head.text ~= "valgrind" or not second or second.text ~= "" or not third then return nil end
-  local event = simulated.find(third.text)
-  if not event then
-    problem.unknown(third, simulated.names(), "Valgrind counts no '%s'", third.text)
-  end
+  if head.text ~= family or not second or second.text ~= "" or not third then return nil end
+  local event = events.find(third.text)
+  if not event then problem.unknown(third, events.names(), complaint, third.text) end
   if item.terms then problem.at(head, "'%s' has no terms", item.text) end
-  local word = item.words[4]
+  return third, event
+end
+
+-- "valgrind::NAME".
+local function encode_simulated(item)
+  local third, event = of_family(item, "valgrind", simulated, "Valgrind counts no '%s'")
+  if not third then return nil end
+  local head, word = item.words[1], item.words[4]
   if word and (word.text ~= "u" or item.words[5]) then
     problem.at(word, "Valgrind counts user space alone: '%s::%s' takes no modifier but u", head.text,
       third.text)
@@ -130,15 +135,10 @@ end
 
 -- "syscalls::NAME".
 local function encode_system_call(item)
-  local head, second, third = item.words[1], item.words[2], item.words[3]
-  if head.text ~= "syscalls" or not second or second.text ~= "" or not third then return nil end
-  local event = system_call.find(third.text)
-  if not event then
-    problem.unknown(third, system_call.names(), "this machine has no system call '%s'", third.text)
-  end
-  if item.terms then problem.at(head, "'%s' has no terms", item.text) end
+  local third, event = of_family(item, "syscalls", system_call, "this machine has no system call '%s'")
+  if not third then return nil end
   if item.words[4] then
-    problem.at(item.words[4], "'%s::%s' takes no modifiers", head.text, third.text)
+    problem.at(item.words[4], "'%s::%s' takes no modifiers", item.words[1].text, third.text)
   end
   return { event }
 end

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local sharing = require "pmclua.profile.sharing"
 local tasks = require "pmclua.host.tasks"
 local text = require "pmclua.base.text"
 
@@ -14,7 +15,6 @@ local BREAKPOINT, WRITES, ACCESSES = 5, 2, 3    -- linux/perf_event.h, linux/hw_
 local SLOTS, WIDEST = 4, 8                      -- breakpoints of a thread, bytes of one: of x86; Arm has no fewer
 local WINDOW_NS, POLL_NS, WAIT_NS = 5e7, 2e6, 1e10
 local MOST_SUSPECTS, MOST_WINDOWS, MOST_THREADS = 2, 10, 16
-local RARELY = 0.02                             -- as of samples: less often is not shared
 local WATCHED = lists.set { "false", "true", "latent" }
 
 ---@class pmclua.WatchedWord bytes that one breakpoint watches
@@ -29,23 +29,21 @@ local WATCHED = lists.set { "false", "true", "latent" }
 ---@field words pmclua.WatchedWord[]
 ---@field why? string nothing could be counted, or too little
 
-local function length_of(part)
-  local length = WIDEST
-  while length > part.size or part.offset % length ~= 0 do length = length / 2 end
-  return length
+local function size_of(part)
+  local size = WIDEST
+  while size > part.size or part.offset % size ~= 0 do size = size / 2 end
+  return size
 end
-
-local function overlap(a, b) return a.offset < b.offset + b.length and b.offset < a.offset + a.length end
 
 -- The bytes to watch: those of each thread with most samples first.
 local function words_of(line)
   local parts, has_word, words = { unpack(line.parts) }, {}, {}
   table.sort(parts, function(a, b) return a.samples > b.samples end)
   local function take(part)
-    local word = { object = part.object, place = part.place, offset = part.offset, length = length_of(part),
+    local word = { object = part.object, place = part.place, offset = part.offset, size = size_of(part),
       name = part.object .. (part.member or part.place and (" +%d"):format(part.place) or ""),
       accesses = {}, writes = {} }
-    if #words < SLOTS and not lists.any(words, function(other) return overlap(word, other) end) then
+    if #words < SLOTS and not lists.any(words, function(other) return sharing.overlap(word, other) end) then
       words[#words + 1] = word
     end
   end
@@ -72,7 +70,7 @@ end
 
 local function attrs_of(words, access)
   return lists.map(words, function(word)
-    return { type = BREAKPOINT, config = 0, bp_type = access, bp_addr = word.address, bp_len = word.length,
+    return { type = BREAKPOINT, config = 0, bp_type = access, bp_addr = word.address, bp_len = word.size,
       exclude_kernel = 1, exclude_hv = 1 }
   end)
 end
@@ -128,7 +126,7 @@ local function threads_at(word)
   local most = 0
   for _, count in pairs(word.accesses) do most = math.max(most, count) end
   return lists.where(lists.keys(word.accesses), function(thread)
-    return word.accesses[thread] > 0 and word.accesses[thread] >= RARELY * most
+    return word.accesses[thread] > 0 and word.accesses[thread] >= sharing.RARELY * most
   end)
 end
 

@@ -8,7 +8,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local LINE = 64
+local LINE = require("pmclua.profile.sharing").LINE
 
 local function member_name(line, at)
   local is_unknown = line.kind == "variable" and not at.address

@@ -14,7 +14,6 @@ local topology = require("pmclua.base.lazy").module "pmclua.host.topology"
 
 local M = {}
 
-M.LINE = 64                     -- bytes of a cache line
 local NUMBERED = 64             -- elements of larger arrays are not told apart: "records[].key"
 
 ---@class pmclua.DataAt what was sampled at one place of an object from one function
@@ -173,7 +172,7 @@ local function place_in(object, access)
   if access.start == 0 then return nil end
   local offset = tonumber(access.address - access.start)
   if object.kind == "block" then return offset end
-  return offset - offset % M.LINE
+  return offset - offset % sharing.LINE
 end
 
 local function line_of(lines, object)

@@ -7,10 +7,10 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local LINE = 64                 -- bytes
+M.LINE = 64                     -- bytes of a cache line
 local FEWEST = 3                -- samples of a line's second thread, and LEAST of all samples: fewer tell nothing
 local LEAST = 0.001
-local RARELY = 0.02             -- another thread that touches bytes less often than this share does not share them
+M.RARELY = 0.02                 -- another thread that touches bytes less often than this share does not share them
 local HANDED_OVER = 0.25        -- of the changes of thread that a random order would have
 local SHORT, MET = 2, 0.4       -- samples of a short run; more than this share of runs: threads meet
 local MOST_LINES, MOST_PARTS = 50, 16
@@ -62,8 +62,8 @@ end
 ---@param what { object: string, member: string?, place: integer?, fn: string, source: string?, line: integer? }
 function Finder:add(access, what)
   self:saw(access.pid, access.tid)
-  local offset = access.address % LINE
-  local number = (access.address - offset) / LINE
+  local offset = access.address % M.LINE
+  local number = (access.address - offset) / M.LINE
   local line = self.lines[access.pid .. " " .. number] or new_line(self, access.pid, number)
   line.samples = line.samples + 1
   local times = line.of[access.tid] or {}
@@ -74,13 +74,19 @@ function Finder:add(access, what)
   if not part then
     part = lists.copy(what)
     part.tid, part.offset, part.is_write, part.samples = access.tid, offset, access.is_write, 0
-    part.size = math.max(1, math.min(access.size, LINE - offset))
+    part.size = math.max(1, math.min(access.size, M.LINE - offset))
     line.parts[key], line.parts[#line.parts + 1] = part, part
   end
   part.samples, line.order[line.samples] = part.samples + 1, part
 end
 
-local function overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
+--- Whether two have a byte of the line in common.
+---@param a { offset: integer, size: integer }
+---@param b { offset: integer, size: integer }
+---@return boolean
+function M.overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.offset + a.size end
+
+local overlap = M.overlap
 
 -- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, how often it would in
 -- a random order, (n - 1) (1 - Σ p²), and how many runs of one thread are short. Only the two's samples are looked at:
@@ -150,7 +156,7 @@ local function beside(own, mine, theirs, meetings)
         and not (touches(mine, other) and meetings(own.tid, other.tid, other) ~= "turns")
     end
   end
-  return same > 0 and same >= RARELY * own.samples and is_written, writes_elsewhere
+  return same > 0 and same >= M.RARELY * own.samples and is_written, writes_elsewhere
 end
 
 -- Samples at bytes that another thread has too, one of them writing, and samples beside what another one writes; of
@@ -224,10 +230,10 @@ local function neighbours(self, line, all)
   local _, last = written(line)
   local first = written(after)
   if fewest < FEWEST or fewest < LEAST * all or not last or not first or last.object ~= first.object
-    or first.offset + LINE - last.offset >= LINE then return nil end
+    or first.offset >= last.offset then return nil end
   local moved = lists.map(after.parts, function(part)
     local copy = lists.copy(part)
-    copy.offset = part.offset + LINE
+    copy.offset = part.offset + M.LINE
     return copy
   end)
   return { pid = line.pid, samples = line.samples + after.samples,

@@ -5,7 +5,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local LINE = 64                 -- bytes
+local LINE = require("pmclua.profile.sharing").LINE
 local NOTABLE = 0.01            -- of the total
 local MOST_ROWS, MOST_NAMED = 8, 4
 
