@@ -257,7 +257,7 @@ function M.table(over)
   title[#title + 1] = over.hosts and "on " .. text.safe(over.hosts)
   return { title = title, notes = notes,
     rows = lists.map(over.rows, function(row) return table_row(row, by) end),
-    columns = { { name = "median of each " .. text.safe(by) }, unpack(columns) } }
+    columns = { { name = "median by " .. text.safe(by) }, unpack(columns) } }
 end
 
 local function named(row, one)
