@@ -190,6 +190,7 @@ describe("a comparison", function()
       { "nothing here is called 'cylces': did you mean 'cycles'", "compare", { margin = { cylces = "1%" } } },
       { "gate has no option 'limit', did you mean 'limits'", "gate", { limit = { "cycles <= 5" } } },
       { "report has no option 'fromat', did you mean 'format'", "report", { fromat = "csv" } },
+      { "gate has no option 'q'; there are ", "gate", { q = 1 } },
       { "plot has no option 'kidn', did you mean 'kind'", "plot", { kidn = "ecdf" } },
       { "no cell has workload = a or b", "where", { workload = { "a", "b" } } },
     } do

@@ -9,6 +9,7 @@
 local arguments = require "pmclua.base.arguments"
 local entries = require "pmclua.public.entries"
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -193,10 +194,7 @@ local LONGEST = 60
 function M.shown(value)
   local kind, class = type(value), M.class_of(value)
   if class then return article(class) end
-  if kind == "string" then
-    local text = require "pmclua.base.text"
-    return ('"%s"'):format(text.cut(text.safe(value), LONGEST))
-  end
+  if kind == "string" then return ('"%s"'):format(text.cut(text.safe(value), LONGEST)) end
   if kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
   return article(kind)
 end
@@ -239,9 +237,10 @@ end
 local function unknown_key(record, key, name, wrong)
   if record.fields["[name]"] then return wrong("%s: each entry needs a name: { NAME = … }", name) end
   local names = lists.where(record.order, function(other) return other:find "^%a" end)
-  local items, safe = record.fields["[]"], require("pmclua.base.text").safe(tostring(key))
-  wrong("%s '%s'%s%s", name == "" and "unknown key" or name .. " has no option", safe,
-    arguments.meant(key, names), items and items.text and "; " .. items.text or "")
+  local items, near = record.fields["[]"], text.meant(key, names)
+  wrong("%s '%s'%s%s", name == "" and "unknown key" or name .. " has no option", text.safe(tostring(key)),
+    near and ", " .. near or "; there are " .. text.list(names),
+    items and items.text and "; " .. items.text or "")
 end
 
 -- "pmc.kernel: cflags" of an option, "stop.time" within one, "repetitions" of a declaration.
