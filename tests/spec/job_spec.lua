@@ -336,10 +336,11 @@ describe("several files as one result", function()
   end)
 
   -- A sweep of three levels in two files, the first of which was ended after two repetitions.
-  local function parts(folder, change)
+  local function parts(folder, change, seeds)
     local function measured(levels, count, name)
       local path = ("%s/%s.jsonl"):format(folder, name)
-      support.experiment({ events = "page-faults", workloads = "head -c {n} /dev/zero", seed = 5, warmup = 0,
+      support.experiment({ events = "page-faults", workloads = "head -c {n} /dev/zero", warmup = 0,
+        seed = seeds and seeds[name] or 5, layout = "randomise", reject_if = "page-faults < 1",
         repetitions = count, factors = { { "n", levels } } }, { store = path })
       return path
     end
@@ -352,7 +353,8 @@ describe("several files as one result", function()
 
   local function resume(path, levels)
     return support.experiment({ events = "page-faults", workloads = "head -c {n} /dev/zero", warmup = 0,
-      repetitions = 4, factors = { { "n", levels or { 1, 2, 3 } } } }, { resume = path })
+      layout = "randomise", reject_if = "page-faults < 1", repetitions = 4,
+      factors = { { "n", levels or { 1, 2, 3 } } } }, { resume = path })
   end
 
   local function same(text) return text end
@@ -379,6 +381,8 @@ describe("several files as one result", function()
     end)
     assert.matches("b.jsonl: it was measured elsewhere: hostname was 'n7'",
       support.message_of(resume, elsewhere), 1, true)
+    assert.matches("its files were drawn from different seeds",
+      support.message_of(resume, parts(support.folder(), same, { a = 5, b = 6 })), 1, true)
   end)
 
   it("are not resumed where a factor tells them apart", function()

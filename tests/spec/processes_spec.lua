@@ -74,6 +74,24 @@ describe("kernels that are compared", function()
     assert.is_nil(tostring(one):find "SLOWER")
   end)
 
+  it("are of another process once a run is resumed, or files with the same kernel are merged", function()
+    need()
+    local folder = support.folder()
+    local function measured(count, name, resume)
+      local path = ("%s/%s.jsonl"):format(folder, name)
+      return support.experiment({ events = "duration_time", workloads = kernel "a", seed = 5, warmup = 0,
+        iterations = 100, repetitions = count }, { [resume and "resume" or "store"] = path }), path
+    end
+    local once, path = measured(4, "a")
+    assert.is_nil((once:list()[1]:clusters()))
+    local twice = measured(7, "a", true)
+    assert.same({ 0, 0, 0, 0, 1, 1, 1 }, processes_of(twice:list()[1]))
+    assert.matches("7 repetitions in 2 processes", tostring(twice), 1, true)
+    local merged, _, other = folder .. "/merged.jsonl", measured(2, "b")
+    pmc.stored.merge({ by = "none", path, other }, merged)
+    assert.same({ 3, "processes" }, { pmc.load(merged):list()[1]:clusters() })
+  end)
+
   it("have an unrecorded run first in each process, with as many iterations", function()
     need()
     local file = support.folder() .. "/told"

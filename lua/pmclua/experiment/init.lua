@@ -188,7 +188,7 @@ local function plan_all(self, options, session)
   local resume = require("pmclua.base.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
   local stored = options.resume and require("pmclua.store").open(options.resume)
-  if stored then declaration.seed = stored.header.seed end
+  if stored then declaration.seed = stored.header.seed or declaration.seed end
   local plan = planner.make(declaration)
   if stored then resume.order(options.resume, stored.header, plan) end
   local header = planner.header(declaration, plan)

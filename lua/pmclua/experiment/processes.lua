@@ -141,4 +141,9 @@ function Processes:enter(step, job)
   return is_new
 end
 
+--- The number of a kernel's only process: that of a resumed run is another than those before.
+---@param done? pmclua.Done what a stored run has
+---@return integer? number nil: the first
+function M.only(done) return done and done.last > 0 and done.process + 1 or nil end
+
 return M

@@ -85,6 +85,7 @@ function run.new(declaration, plan, options)
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done),
+    only_process = processes.only(options.done),
     barrier = options.barrier, missing = missing.new(declaration), remarks = remarks.new(),
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end
@@ -187,6 +188,8 @@ local function records_of(self, step, result)
   if not pass.simulated then self.waits:note(step, result) end
   if self.simulation then self.simulation:compare_ends(step, result) end
   local why = refusal(self, result, step) or step.cell.workload:complaint(result)
+  local is_of_kernel = step.cell.workload.in_runner and not pass.simulated
+  step.process = step.process or is_of_kernel and self.only_process or nil
   local record = records.new(step, result, pass, events, why)
   if pass.simulated and not step.warmup then self.simulation:note(record, step.choice, result.is_certain) end
   if result.files then sampling.add_simulated(record, self, step, result) end

@@ -182,7 +182,7 @@ function M.describe(alternatives)
   local words = lists.unique(lists.map(alternatives, words_of))
   local are_words = lists.all(alternatives, function(one) return one.kind == "literal" end)
   if are_words and #words > 2 then return "one of " .. table.concat(words, ", ") end
-  return require("pmclua.base.text").list(words, "or")
+  return text.list(words, "or")
 end
 describe = M.describe
 

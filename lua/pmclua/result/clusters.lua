@@ -16,12 +16,13 @@ M.REPETITIONS_OF_A_LAYOUT = 2       -- that each drawn layout is kept for
 
 local function of_layout(index) return math.ceil(index / M.REPETITIONS_OF_A_LAYOUT) end
 
--- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known.
+-- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known. The first that
+-- no plan has drawn has no number.
 local function processes_of(cell)
   local by_index, first, are_several = {}, nil, false
   for _, block in pairs(cell.columns.passes) do
     for i = 1, block.process and block.n or 0 do
-      local process = block.process[i]
+      local process = block.process[i] or 0
       by_index[block.index[i]] = process
       first = first or process
       are_several = are_several or process ~= first

@@ -233,6 +233,8 @@ end
 local KEPT = { "name", "question", "per", "primary", "margin", "repetitions", "warmup", "on_failure", "host",
   "gate", "expect", "target", "delay", "inherit", "simulation" }
 
+local IF_AGREED = { "layout", "iterations", "reject_if", "seed" }
+
 local function new_merging(first)
   local header = { events = {}, pass_events = {}, workloads = {}, cells = {}, anchors = {} }
   for _, name in ipairs(KEPT) do header[name] = first[name] end
@@ -276,8 +278,10 @@ function M.headers(headers, paths, by, origins_of)
   merged.factors = merged_factors(headers)
   if factor then table.insert(merged.factors, { factor, lists.unique(levels) }) end
   merged.sources = sources
-  local seeds = lists.unique(lists.column(headers, "seed"))
-  merged.seed = #seeds == 1 and seeds[1] or nil
+  for _, name in ipairs(IF_AGREED) do
+    local first = headers[1][name]
+    merged[name] = lists.all(headers, function(header) return header[name] == first end) and first or nil
+  end
   merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
   merged.unpaired = factor
   merged.hosts = several(lists.map(headers, function(header) return header.host or {} end))
@@ -318,15 +322,17 @@ end
 function M.renumber(map, header)
   local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
-  local processes = taken.processes                              -- nor is a process
+  -- Nor is a process of a kernel; the first of a file may have no number.
+  local processes = taken.most > 0 and taken.processes + 1 or 0
+  local kinds = lists.by(header.workloads, "name")
   return function(record, most)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
     record.source = map.sources[record.source or 0] or map.sources[0]
     record.host = record.host or map.host
     taken.most = math.max(taken.most, most and most + before or record.index)
-    if record.process then
-      record.process = record.process + processes
+    if record.process or processes > 0 and (kinds[record.workload] or {}).kind == "kernel" then
+      record.process = (record.process or 0) + processes
       taken.processes = math.max(taken.processes, record.process)
     end
     record.levels = header.cells[record.cell].levels
