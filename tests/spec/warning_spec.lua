@@ -1,5 +1,6 @@
 -- What a reader is warned of, and what not.
 
+local lists = require "pmclua.base.lists"
 local warning = require "pmclua.verdict.warning"
 local stats = require "pmclua.stats"
 local support = require "tests.support"
@@ -64,6 +65,20 @@ describe("a warning", function()
       event({}, { title = "stores", status = "not-counted", kept_off = 30 }) }
     assert.equal("loads and stores never on the PMU in 30 repetitions: something else was using its counters",
       found.kept_off.message)
+  end)
+
+  it("of merged runs says that they differ, where that is more than chance and the margin", function()
+    local function runs(factor)
+      local first, second = noisy(10, 1), noisy(10, 2)
+      for i = 1, 10 do second[i] = second[i] * factor end
+      return event(lists.joined { first, second }, { runs = { first, second } })
+    end
+    local _, found = of { runs(1.2) }
+    assert.matches("^the 2 runs that were merged differ: cycles by 1[89]%.?%d* %%$", found.mixed.message)
+    assert.is_nil(select(2, of { runs(1.005) }).mixed)
+    assert.is_nil(select(2, of({ runs(1.2) }, { are_ranks = true })).mixed)
+    local _, chance = of { event({ 1, 1, 1, 2, 2, 2 }, { runs = { { 1, 1, 1 }, { 2, 2, 2 } } }) }
+    assert.is_nil(chance.mixed)
   end)
 
   it("of drift is not given where it is within the margin", function()

@@ -167,12 +167,17 @@ local function waited_of(result, cell)
   return waited
 end
 
+-- Whether runs of a cell are ranks, which have different work.
+local function are_ranks(result)
+  return lists.any(result.header.sources or {}, function(source) return source.rank ~= nil end)
+end
+
 local function cell_of(result, cell)
   local enabled_ns, cpu_ns = times_of(cell)
   local regions = result.header.regions
   local are_entries = cell.region and regions and regions.entries
   return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
-    events = events_of(result, cell),
+    events = events_of(result, cell), are_ranks = are_ranks(result),
     margin = names.margin(result, "default"), exits = cell.exits,
     outcomes = lists.without(cell.failed, "exit"),
     repetitions = not result.header.stop and result.header.repetitions or nil,

@@ -15,6 +15,7 @@ local M = {}
 local DRIFT = 0.5                   -- rank correlation of order and value
 local DRIFT_BY_CHANCE = 0.01        -- of cells: r·√(n-1) is so large by chance in no more
 local DRIFT_LOOKED_AT = 10000       -- values; of more, evenly spaced ones
+local MIXED_BY_CHANCE = 0.01        -- of cells of several equal runs
 local OVERHEAD = 0.01               -- share of a count
 local FEWEST = 6                    -- values that a 95 % interval of a median needs
 local MOVED, MOVED_TO_RUN = 0.0005, 4   -- share between layouts; variance of these to that of runs
@@ -26,7 +27,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 
 ---@class pmclua.Warning
 ---@field kind "drift"|"outliers"|"scaled"|"few"|"first"|"anchors"|"small"|"exit"|"uncounted"|"empty"|
----   "kept_off"|"snippet"|"waited"|"moved"|"idle"
+---   "kept_off"|"snippet"|"waited"|"moved"|"idle"|"mixed"
 ---@field message string
 ---@field hint string
 ---@field cell string label of the cell; the first where several share the warning
@@ -47,6 +48,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field label string
 ---@field warmups? integer made; nil: values are entries of a region, whose first may well differ
 ---@field events pmclua.WarningEvent[]
+---@field are_ranks? boolean the runs that values are of are ranks
 ---@field in_passes? boolean events are counted in passes that the PMU holds
 ---@field margin? number share that matters; default 0.01
 ---@field exits? table<integer, integer> exit status (not 0) to number of repetitions
@@ -180,6 +182,26 @@ function checks.drift(cell, events)
   if #parts == 0 then return end
   return "drift: " .. text.list(parts),
          "the machine's state changed (clock, heat, caches, memory): warm it up longer, or fix its frequency"
+end
+
+-- How much apart the medians of the lowest and the highest run are, where that is more than chance (Bonferroni over
+-- all pairs of runs).
+local function said_mixed(event, margin)
+  local runs, middle = lists.copy(event.runs), math.abs(event.summary.median)
+  table.sort(runs, function(a, b) return a.summary.median < b.summary.median end)
+  local low, high, pairs_of_runs = runs[1], runs[#runs], #runs * (#runs - 1) / 2
+  local apart = high.summary.median - low.summary.median
+  if middle == 0 or apart <= margin * middle then return nil end
+  if stats.mann_whitney(low.values, high.values).p * pairs_of_runs >= MIXED_BY_CHANCE then return nil end
+  return ("%s by %s"):format(event.title, text.percent(apart / middle))
+end
+
+function checks.mixed(cell, events)
+  if cell.are_ranks then return end
+  local parts = lists.map(events, function(event) return said_mixed(event, cell.margin or DEFAULT_MARGIN) end)
+  if #parts == 0 then return end
+  return ("the %d runs that were merged differ: %s"):format(#events[1].runs, text.list(parts)),
+    "the median is that of a mixture, and its interval holds for no other: tell them apart (merge --by file)"
 end
 
 -- ---- counting ---------------------------------------------------------------------------------------
@@ -317,7 +339,7 @@ end
 
 -- First the warnings of wrong numbers, then those of uncertain ones.
 local IN_ORDER = { "exit", "snippet", "empty", "uncounted", "idle", "kept_off", "moved", "scaled", "small",
-  "anchors", "waited", "first", "drift", "outliers", "few" }
+  "anchors", "mixed", "waited", "first", "drift", "outliers", "few" }
 
 --- The warnings of one cell, the gravest first.
 ---@param cell pmclua.WarningCell
