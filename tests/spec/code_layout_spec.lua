@@ -110,9 +110,30 @@ describe("layout = \"randomise\"", function()
       assert.equal(layout.code, again.header.layouts[i].code)
     end
     assert.not_equal(result.header.layouts[1].code, result.header.layouts[2].code)
-    assert.equal(3, #result.header.layouts)
+    assert.equal(6, #result.header.layouts)
     assert.equal(6, #result:values "page_faults")
     assert.equal(result.header.layouts[3].code, pmc.load(path).header.layouts[3].code)
+  end)
+
+  it("keeps a layout for two repetitions, of few for one: 6 have 6 layouts", function()
+    for repetitions, layouts in pairs { [6] = 6, [11] = 11, [12] = 6, [13] = 7 } do
+      local path = support.folder() .. "/layouts.jsonl"
+      pmc.measure("true", { layout = "randomise", events = "page-faults", repetitions = repetitions,
+        store = path })
+      assert.same({ layouts, "layouts" }, { pmc.load(path):list()[1]:clusters() })
+    end
+  end)
+
+  it("is merged of results that kept layouts for one and for two repetitions", function()
+    local paths = {}
+    for i, repetitions in ipairs { 6, 13 } do
+      paths[i] = ("%s/%d.jsonl"):format(support.folder(), i)
+      pmc.measure("true", { layout = "randomise", events = "page-faults", repetitions = repetitions,
+        store = paths[i] })
+    end
+    local both = support.folder() .. "/both.jsonl"
+    pmc.stored.merge({ by = "none", paths[1], paths[2] }, both)
+    assert.same({ 3 + 7, "layouts" }, { pmc.load(both):list()[1]:clusters() })
   end)
 
   it("leaves the code of commands alone that nobody builds", function()
@@ -138,15 +159,15 @@ describe("layout.build", function()
     local folder, line = builder()
     local result = pmc.experiment { workloads = { pmc.command(folder .. "/prog-{seed}"), pmc.command(folder
       .. "/prog") },
-      events = "page-faults", layout = { build = line }, repetitions = 6, warmup = 0, seed = 3,
+      events = "page-faults", layout = { build = line }, repetitions = 12, warmup = 0, seed = 3,
       baseline = folder .. "/prog-{seed}" }:run { store = false, quiet = true }
     local calls = support.lines_of(folder .. "/calls")
-    assert.equal(3, #calls)
+    assert.equal(6, #calls)
     for i, layout in ipairs(result.header.layouts) do
       assert.equal(("%d"):format(layout.code), calls[i])
       assert.is_true(support.exists(("%s/ran-%d"):format(folder, layout.code)))
     end
-    assert.equal(12, #result:values("page_faults", { workload = folder .. "/prog" })
+    assert.equal(24, #result:values("page_faults", { workload = folder .. "/prog" })
       + #result:values("page_faults", { workload = folder .. "/prog-{seed}" }))
   end)
 

@@ -15,6 +15,18 @@ describe("pmclua gate", function()
       assert.matches("--against, --against-dir or --history: give only one", found.err, 1, true)
     end
   end)
+
+  it("says before it runs anything that few repetitions decide little, except of simulated counts", function()
+    local function said(limit, repetitions)
+      local found = run("gate", "--against", "false", "-r", repetitions, "-l", limit, "--", "true")
+      return found.err:find("of " .. repetitions .. " repetitions only counts that are equal", 1, true) ~= nil
+    end
+    assert.same({ true, false, false }, { said("page_faults <= +1%", "5"), said("page_faults <= +1%", "6"),
+      said("page_faults <= 9", "5") })
+    if require("pmclua.host.tools").find "valgrind" then
+      assert.is_false(said("valgrind_instructions <= +1%", "5"))
+    end
+  end)
 end)
 
 describe("pmclua stat", function()

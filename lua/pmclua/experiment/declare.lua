@@ -28,6 +28,7 @@ local declare = {}
 ---@field warmup integer
 ---@field iterations integer?   nil: found per cell
 ---@field timeout_ns number?
+---@field layout_runs integer repetitions of each layout that is drawn
 ---@field build? pmclua.Command makes commands anew for each layout
 ---@field sample? string[] fields of the events that are sampled
 ---@field on_failure "stop"|"skip"|"keep"
@@ -132,6 +133,7 @@ function declare.check(spec, of_run)
     if declaration[key] == nil then declaration[key] = value end
   end
   declaration.repetitions = declaration.repetitions or declaration.baseline and TO_COMPARE or TO_MEASURE
+  declaration.layout_runs = require("pmclua.experiment.layout").runs(declaration)
   declaration.workloads = declaration.workloads or {}
   place_in_commits(declaration)
   declaration.seed = declaration.seed or tonumber(require("pmclua.core").now_ns()) % 2 ^ 31

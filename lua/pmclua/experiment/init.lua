@@ -345,14 +345,28 @@ local function is_idle(declaration, options, plan)
     and lists.all(declaration.gate or {}, function(limit) return limit.relative ~= nil end) or false
 end
 
+-- What to say before limits are measured that so few repetitions cannot decide; nil: they may.
+local function too_few(declaration)
+  local fewest = require("pmclua.experiment.layout").FEWEST
+  if not declaration.against or declaration.stop or declaration.repetitions >= fewest then return nil end
+  local is_simulated = lists.set(lists.column(lists.where(declaration.events, function(event)
+    return event.simulated
+  end), "field"))
+  local is_asked = lists.any(declaration.gate or {}, function(limit)
+    return limit.relative and not lists.all(limit.needs, function(name) return is_simulated[name] end)
+  end)
+  if not is_asked then return nil end
+  return ("of %d repetitions only counts that are equal in each can be checked: what varies takes %d"):format(
+    declaration.repetitions, fewest)
+end
+
 local function run_planned(self, options, session, plan, header, stored)
   local caught = core.catch_interrupts "count"
   depth = depth + 1
   local ok, result = pcall(function()
     local into = gather(self.declaration, plan, options, header, stored)
-    if header.same_program and not options.quiet then
-      require("pmclua.host.output").note("%s", header.same_program)
-    end
+    local said = header.same_program or too_few(self.declaration)
+    if said and not options.quiet then require("pmclua.host.output").note("%s", said) end
     return conclude(self.declaration, into, is_idle(self.declaration, options, plan) and NOT_RUN
       or run_plan(self.declaration, plan, session, into, options), options)
   end)

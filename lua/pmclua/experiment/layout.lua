@@ -2,9 +2,8 @@
 --
 -- Environment size and stack offset alone change benchmarks by several percent (Mytkowicz et al., ASPLOS 2009).
 -- layout = "randomise" draws them anew every other repetition, so that variance between layouts can be separated
--- from variance between runs; "fixed" keeps them constant. Factors with the names below set one of them.
+-- from variance between runs; with few repetitions for each; "fixed" keeps them constant. Factors with the names below set one of them.
 
-local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 local units = require("pmclua.base.lazy").module "pmclua.base.units"
@@ -115,13 +114,22 @@ local function draw(declaration, i)
   return drawn
 end
 
+M.FEWEST = 6                        -- values that an interval of 95 % takes
+
+--- For how many repetitions a layout is kept: two, which tell layouts from runs; one, where there would be too few layouts.
+---@param declaration pmclua.Declaration
+---@return integer
+function M.runs(declaration)
+  return (declaration.stop or declaration.repetitions >= 2 * M.FEWEST) and 2 or 1
+end
+
 --- The layouts that a declaration's repetitions get, for its header; nil where they are not drawn.
 ---@param repetitions integer at most
 ---@return table[]?
 function M.draws(declaration, repetitions)
   if declaration.layout ~= "randomise" then return nil end
   local list = {}
-  for i = 1, math.ceil(repetitions / clusters.REPETITIONS_OF_A_LAYOUT) do list[i] = draw(declaration, i) end
+  for i = 1, math.ceil(repetitions / declaration.layout_runs) do list[i] = draw(declaration, i) end
   return list
 end
 
@@ -132,7 +140,7 @@ end
 function M.of(declaration, step)
   local layout
   if declaration.layout == "randomise" then
-    layout = draw(declaration, math.ceil(step.index / clusters.REPETITIONS_OF_A_LAYOUT))
+    layout = draw(declaration, math.ceil(step.index / declaration.layout_runs))
   elseif declaration.layout == "fixed" then
     layout = { padding = PAGE_BYTES, stack_offset = 0, fixed_addresses = true }
   end

@@ -258,6 +258,7 @@ function M.header(declaration, plan)
     passes = declaration.passes, on_failure = declaration.on_failure, started = os.date "!%Y-%m-%dT%H:%M:%SZ",
     layout = declaration.layout,
     layouts = require("pmclua.experiment.layout").draws(declaration, M.most_repetitions(declaration)),
+    layout_runs = declaration.layout == "randomise" and declaration.layout_runs or nil,
     target = declaration.target and declaration.target.name, delay = declaration.delay,
     inherit = declaration.inherit,
     regions = regions and { kind = regions.kind, entries = regions.entries ~= nil or nil, by = regions.by },

@@ -5,7 +5,6 @@
 -- Invariant: all cells get theirs in the same block, so that the processes of two cells are pairs; none begins with the
 -- pages of the one before it, in their order.
 
-local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local lists = require "pmclua.base.lists"
 local machine = require("pmclua.base.lazy").module "pmclua.host.machine"
 
@@ -38,7 +37,7 @@ local Processes = {}
 Processes.__index = Processes
 
 local function first_size(declaration)
-  if declaration.layout == "randomise" then return clusters.REPETITIONS_OF_A_LAYOUT end
+  if declaration.layout == "randomise" then return declaration.layout_runs end
   return declaration.stop and not declaration.processes and ADAPTIVE or nil
 end
 

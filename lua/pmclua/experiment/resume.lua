@@ -62,7 +62,7 @@ end
 local PARTS = { { "events", "events" }, { "workloads", "workloads" }, { "factors", "factors" },
   { "cells", "cells" }, { "pass_events", "passes" }, { "warmup", "warm-ups" }, { "iterations", "iterations" },
   { "target", "target" }, { "delay", "delay" }, { "inherit", "inherit" }, { "layout", "layout" },
-  { "reject_if", "condition reject_if" } }
+  { "layout_runs", "number of repetitions of a layout" }, { "reject_if", "condition reject_if" } }
 
 -- The facts of a part in a header, as far as they decide.
 local function part_of(header, name)

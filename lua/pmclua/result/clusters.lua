@@ -10,11 +10,16 @@ local order = require "pmclua.stats.order"
 
 local M = {}
 
-M.REPETITIONS_OF_A_LAYOUT = 2       -- that each drawn layout is kept for
+local RUNS_OF_A_LAYOUT = 2          -- where a header does not say
 
 -- ---- which cluster a repetition is of --------------------------------------------------------------------
 
-local function of_layout(index) return math.ceil(index / M.REPETITIONS_OF_A_LAYOUT) end
+--- For how many repetitions each drawn layout was kept.
+---@param header table of a result
+---@return integer? nil: none were drawn
+function M.runs_of_a_layout(header)
+  return header.layouts and (header.layout_runs or RUNS_OF_A_LAYOUT)
+end
 
 -- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known. The first that
 -- no plan has drawn has no number.
@@ -37,7 +42,8 @@ local KNOWN = {}                    -- in a cell's summaries, which are of the s
 ---@param cell pmclua.Cell
 ---@return (fun(index: integer): any)? cluster of the repetition of an index; nil: repetitions are independent
 function M.of(cell)
-  if cell.result.header.layouts then return of_layout end
+  local size = M.runs_of_a_layout(cell.result.header)
+  if size then return function(index) return math.ceil(index / size) end end
   if cell.summaries[KNOWN] == nil then cell.summaries[KNOWN] = processes_of(cell) or false end
   local by_index = cell.summaries[KNOWN]
   return by_index and function(index) return by_index[index] or 0 end or nil

@@ -187,6 +187,10 @@ function Merging:add_meaning(header, name)
     self.targets[header.target] = true
     mine.target = ("%s, %s"):format(mine.target, header.target)
   end
+  -- Two layouts with one run each, taken for one, are still independent of others; not the other way round.
+  if header.layouts then
+    mine.layout_runs = math.max(clusters.runs_of_a_layout(mine) or 1, clusters.runs_of_a_layout(header))
+  end
   for _, key in ipairs { "regions", "layouts", "lacks" } do mine[key] = mine[key] or header[key] end
   if header.level then mine.level = math.max(mine.level or 0, header.level) end
 end
@@ -320,7 +324,7 @@ end
 ---@param header table merged
 ---@return fun(record: table, most: integer?): table  most: the highest index of all that the record stands for
 function M.renumber(map, header)
-  local taken, size = map.taken, header.layouts and clusters.REPETITIONS_OF_A_LAYOUT or 1
+  local taken, size = map.taken, clusters.runs_of_a_layout(header) or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
   -- Nor is a process of a kernel; the first of a file may have no number.
   local processes = taken.most > 0 and taken.processes + 1 or 0

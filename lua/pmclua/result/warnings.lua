@@ -186,7 +186,7 @@ local function cell_of(result, cell)
     waited = waited_of(result, cell),
     in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
-    repetitions_of_a_layout = result.header.layouts and clusters.REPETITIONS_OF_A_LAYOUT }
+    repetitions_of_a_layout = clusters.runs_of_a_layout(result.header) }
 end
 
 --- What to know before believing the numbers of a result, the gravest first.

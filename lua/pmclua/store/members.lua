@@ -89,7 +89,7 @@ M.header = {
   seed = count, repetitions = count, warmup = count, rank = count, delay = number, inherit = flag,
   system_calls = either(flag, text),
   passes = text, on_failure = text, same_program = text, primary = text,
-  layout = text, layouts = list_of(object),
+  layout = text, layouts = list_of(object), layout_runs = count,
   baseline = either(text, map_of(level)), against = map_of(level), notes = map_of(text),
   margin = either(number, map_of(number)), level = share,
   metrics = list_of(text), per = map_of(text), expect = list_of(text), gate = list_of(text),

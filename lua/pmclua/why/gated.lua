@@ -78,7 +78,7 @@ local function worst_layout(pair, limits)
   local layouts, sums, sum, worst = pair.cell.result.header.layouts, {}, 0, nil
   for index, value in pairs(ours) do
     local ratio = theirs[index] and theirs[index] > 0 and value > 0 and math.log(value / theirs[index]) or 0
-    local layout = layouts[math.ceil(index / clusters.REPETITIONS_OF_A_LAYOUT)]
+    local layout = layouts[math.ceil(index / clusters.runs_of_a_layout(pair.cell.result.header))]
     sums[layout], sum = (sums[layout] or 0) + ratio, sum + ratio
   end
   for _, layout in ipairs(layouts) do
