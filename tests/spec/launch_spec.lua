@@ -47,6 +47,17 @@ describe("a launched program", function()
     assert.matches("rank 1: marks are not counted", touch.page_faults.why, 1, true)
   end)
 
+  it("whose ranks have different CPUs says so, with their nodes", function()
+    support.need(support.have_root(), "only root mounts another /proc/cpuinfo")
+    local folder = support.folder()
+    local other, node = folder .. "/cpuinfo", folder .. "/node"
+    support.write(other, "processor\t: 0\nmodel name\t: Another CPU 9000\n")
+    support.write(node, ('[ $PMI_RANK = 0 ] || mount --bind %s /proc/cpuinfo && exec "$@"\n'):format(other))
+    local result = launched { "true", launch = { LAUNCHER, "2", "unshare", "-m", "sh", node } }
+    assert.matches("true: its ranks ran on different CPUs: [^;]+; Another CPU 9000 %([^)]+%)",
+      table.concat(result.remarks, "\n"))
+  end)
+
   it("has the number of its ranks as a factor, and each rank's counts", function()
     local result = launched({ program(), launch = { LAUNCHER, "{ranks}" } },
       { regions = "marks", factors = { { "ranks", { 1, 3 } } } })

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local launches = require "pmclua.workload.launch"
+local hosts = require("pmclua.base.lazy").module "pmclua.result.hosts"
 local lists = require "pmclua.base.lists"
 local marking = require("pmclua.base.lazy").module "pmclua.experiment.marking"
 local remarks = require "pmclua.base.remarks"
@@ -112,6 +113,15 @@ local function drop_unlike(self, task, groups)
   return why
 end
 
+-- On which CPUs tasks ran, where these are of several models.
+local function different_cpus(tasks)
+  local models = lists.groups(tasks, launches.cpu)
+  return #models > 1 and "its ranks ran on different CPUs: "
+    .. table.concat(lists.map(models, function(group)
+      return ("%s (%s)"):format(text.safe(group.key), text.safe(hosts.folded(lists.column(group, "host"))))
+    end), "; ")
+end
+
 -- ---- marks ----
 
 local function close_tables(tables)
@@ -165,9 +175,12 @@ local function settle(self, whole, cell, pass, made)
     part.field, part.value, part.host = "task", task.rank, task.host
     return part
   end)
+  local function say(remark) self.said:add(text.safe(cell.workload.name) .. ": " .. remark) end
+  local cpus = different_cpus(ended)
+  if cpus then say(cpus) end
   if lacks then
     whole.incomplete = lacks
-    self.said:add(text.safe(cell.workload.name) .. ": " .. lacks)
+    say(lacks)
   else
     add_up(whole, ended)
   end

@@ -120,10 +120,16 @@ end
 
 local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 
-local function cpu_facts()
+--- What a /proc/cpuinfo tells.
+---@param cpuinfo string of which the first CPU is enough, but for the count
+---@return string model "unknown" where none is named
+---@return string? microcode
+---@return integer count of CPUs
+---@return true? is_virtual
+function machine.cpu(cpuinfo)
   local found, count = {}, 0
-  for text in (machine.text "/proc/cpuinfo" or ""):gmatch "[^\n]+" do
-    local key, value = text:match "^([^:\t]+)%s*:%s*(.*)$"
+  for row in cpuinfo:gmatch "[^\n]+" do
+    local key, value = row:match "^([^:\t]+)%s*:%s*(.*)$"
     if key == "processor" then count = count + 1 end
     if key and not found[key] then found[key] = value end
   end
@@ -147,7 +153,7 @@ end
 ---@return table facts  hostname cpu microcode cpus os_kernel architecture governor smt turbo virtual load paranoid
 ---  pmus uid tick_ns; load: runnable threads in the last minute; tick_ns: of the OS kernel's timer
 function machine.facts()
-  local cpu, microcode, count, is_virtual = cpu_facts()
+  local cpu, microcode, count, is_virtual = machine.cpu(machine.text "/proc/cpuinfo" or "")
   return {
     hostname = line "/proc/sys/kernel/hostname", cpu = cpu, microcode = microcode,
     cpus = count > 0 and count or nil,

@@ -239,6 +239,11 @@ function M.unlike(event, task)
   end
 end
 
+--- The model of a task's CPU.
+---@param task pmclua.LaunchedTask
+---@return string
+function M.cpu(task) return (require("pmclua.host.machine").cpu(task.facts[CPU] or "")) end
+
 -- ---- the end ----
 
 --- Removes what tasks have left.
