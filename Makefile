@@ -58,7 +58,7 @@ else
 say = @printf '  %-4s %s\n' $1 $2;
 endif
 
-.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-machines check-asan check-tsan check-valgrind lab bench written check-install documents install uninstall dist deb clean help
+.PHONY: all run test lint check-aa check-mutants check-faults check-fuzz check-soak check-cluster check-why check-bisect check-machines check-asan check-tsan check-valgrind check-contracts lab bench written check-install documents install uninstall dist deb clean help
 all: $(BUILD)/pmclua $(BUILD)/pmclua-runner $(BUILD)/libpmclua.so $(BUILD)/pmclua-heap.so ## build ./pmclua
 ifeq ($(BUILD),build)
 all: pmclua
@@ -115,10 +115,10 @@ check-bisect: all ## play histories of commits to the search for a step: does it
 check-machines: ## count programs by Valgrind on emulated x86-64 machines of several CPU models: are the counts equal?
 	@tests/machines/check
 
-check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind
-check-asan check-tsan check-valgrind:
+check-asan: ## run specs under ASan and UBSan; also check-tsan, check-valgrind, check-contracts (annotations)
+check-asan check-tsan check-valgrind check-contracts:
 	@tests/packages build run test check
-	@tests/check $(@:check-%=%)
+	@tests/check $(@:check-%=%) $(SPECS)
 
 lab: ## open a prompt in an emulated machine that has a PMU
 	@tests/packages build run lab

@@ -270,8 +270,8 @@ local text, mode, mtime       -- made once
 --- Change signature (dev.ino.size.mtime.ctime) of the file that `path` leads to; nil: there is none.
 ---@param path string
 ---@return string? text
----@return integer? mode
----@return number? mtime_ns
+---@return integer|string|nil mode or the errno's name
+---@return number? mtime_ns or the errno
 function M.signature(path)
   if not text then
     text, mode = ffi.new("char[?]", C.PMCLUA_SIGNATURE_BYTES), ffi.new "uint32_t[1]"

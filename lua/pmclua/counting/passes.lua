@@ -202,7 +202,8 @@ end
 ---@field simulated { cache: boolean, branch: boolean, heap: true?, calls: true? }? what Valgrind simulates in it, whether
 ---  it counts allocations, or whether system calls are counted: it has no groups then
 
----@class pmclua.Bundle: indices of events that belong into one pass
+--- Indices of events that belong into one pass.
+---@class pmclua.Bundle
 ---@field apart? boolean they must not be in one perf group, as their table says
 
 -- Marks the events of bundles which must not be one perf group: each has one of its own; or those of passes that are

@@ -136,7 +136,7 @@ function M.is_unverified(event) return event.verified == false end
 ---@param raw number|ffi.cdata*|false|nil
 ---@param enabled number|ffi.cdata*|nil ns
 ---@param running number|ffi.cdata*|nil ns
----@param elsewhere? fun(at: any): boolean of M.elsewhere
+---@param elsewhere fun(at: any): boolean|false|nil of M.elsewhere
 ---@param at any which reading, as `elsewhere` takes it
 ---@return number? value
 ---@return pmclua.ReadingStatus status

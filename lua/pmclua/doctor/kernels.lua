@@ -200,7 +200,7 @@ function M.of(symbol)
 end
 
 --- Measures a workload without a trace.
----@param workload pmclua.Workload
+---@param workload table
 ---@param options table as of pmc.measure
 ---@return table[]? records those that were done, without the warm-up; nil: there is none
 ---@return pmclua.Result|string result or why not, in short

@@ -15,12 +15,13 @@ local problem = lazy.module "pmclua.event.problem"
 local M = {}
 
 ---@class pmclua.Event
----@field spec string as asked
+---@field spec? string as asked; nil of what is named otherwise
 ---@field name string as shown; the label where one was given
 ---@field field string its name in formulae
 ---@field part_of string? where a word stands for events of several PMUs: the word, as a name in formulae
 ---@field attr table? ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
----@field source "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"|"valgrind"|"syscalls"
+---@field source? "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"|"valgrind"|
+---  "syscalls"|"absent"
 ---@field pmu string? its sysfs name, or libpfm4's; "cpu" is the core PMU, whatever its name is
 ---@field cpus string? the CPUs on which alone it is to be opened, for all tasks
 ---@field core_cpus string? the CPUs whose tasks it counts, on hybrid machines

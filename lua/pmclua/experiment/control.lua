@@ -27,7 +27,7 @@ end
 
 --- Adds a cell for each that is a baseline, of the same workload under another name.
 ---@param declaration pmclua.Declaration
----@param cells pmclua.Cell[]
+---@param cells pmclua.PlannedCell[]
 function M.add(declaration, cells)
   if not declaration.control then return end
   local copies = {}
@@ -42,7 +42,7 @@ end
 
 --- The workloads of a plan: those declared, and their controls.
 ---@param declaration pmclua.Declaration
----@param cells pmclua.Cell[]
+---@param cells pmclua.PlannedCell[]
 ---@return table[]
 function M.workloads(declaration, cells)
   local all = lists.unique(lists.column(cells, "workload"))

@@ -19,16 +19,16 @@ local declare = {}
 ---@field events pmclua.Event[]
 ---@field metrics pmclua.Metric[]
 ---@field factors { name: string, levels: any[] }[]
----@field workloads table[]
+---@field workloads? table[]
 ---@field per { name: string, formula: string }?
 ---@field baseline table?  partial cell: { workload =, factor = level }
 ---@field against table?  partial cell that relative limits are relative to
----@field primary string
+---@field primary? string nil: until it is chosen
 ---@field repetitions integer
 ---@field warmup integer
----@field iterations integer?   nil: found per cell
+---@field iterations? integer|"fit"|table  nil: found per cell
 ---@field timeout_ns number?
----@field layout_runs integer repetitions of each layout that is drawn
+---@field layout_runs? integer repetitions of each layout that is drawn
 ---@field build? pmclua.Command makes commands anew for each layout
 ---@field sample? string[] fields of the events that are sampled
 ---@field on_failure "stop"|"skip"|"keep"

@@ -69,7 +69,7 @@ end
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), each?: fun(record: table),
----   progress?: function, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean),
+---   progress?: table, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean),
 ---   deciding: fun(): pmclua.Deciding, barrier?: pmclua.job.Barrier }
 ---   done: what a stored run has; flush: has all that was taken be in the file; each: the script's, which gets a
 ---   copy of every record; deciding: asked where there are simulated passes

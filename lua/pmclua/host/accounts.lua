@@ -27,7 +27,8 @@ end
 
 local READERS = { times = add_times, io = add_io }
 
----@class pmclua.Accounts: sums over processes or threads; what is not known of one is absent
+--- Sums over processes or threads; what is not known of one is absent.
+---@class pmclua.Accounts
 ---@field on_cpu_ns? number
 ---@field wait_ns? number
 ---@field read_bytes? number  and write_bytes, read_chars, write_chars, read_calls, write_calls

@@ -29,15 +29,17 @@ LedgerRow.__about = function(self) return self.label end
 
 local M = {}
 
----@class pmclua.LedgerLine: a line as it is asked for
+--- A line as it is asked for.
+---@class pmclua.LedgerLine
 ---@field key any what identifies it
----@field label string
+---@field label? string
 ---@field a number[] its value in each repetition of A; whole numbers add up exactly
 ---@field b? number[] in each repetition of B
 ---@field samples? number how many samples its values come from; nil: they were not sampled
 ---@field rest? boolean it says why something is not attributed: shown with its interval, never named
 
----@class pmclua.LedgerRow: a line as it is told
+--- A line as it is told.
+---@class pmclua.LedgerRow
 ---@field key any
 ---@field label string
 ---@field a number mean of A

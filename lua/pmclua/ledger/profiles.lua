@@ -8,7 +8,8 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
----@class pmclua.CodePlace: a function, or a line of one, in the profiles of one side
+--- A function, or a line of one, in the profiles of one side.
+---@class pmclua.CodePlace
 ---@field key string
 ---@field fn string
 ---@field full string

@@ -37,7 +37,7 @@ local M = lazy.fields({}, {
 
 ---@class pmclua.Metric: pmclua.Formula
 ---@field name string
----@field unit string "" for a plain number; "%": a share of 1
+---@field unit? string "" for a plain number; "%": a share of 1
 ---@field kind "ratio"
 ---@field meaning? string of named metrics
 ---@field events? string[] of named metrics: the specs it brings

@@ -243,7 +243,7 @@ end
 
 --- The function, file and line that an instruction belongs to.
 ---@param file pmclua.core.HitFile
----@param offset number in the file, or an address
+---@param offset number|ffi.cdata* in the file, or an address
 ---@return pmclua.Attributed
 function Attribution:place(file, offset)
   if file.path == "[linux]" then return linux_place(self, offset) end

@@ -67,7 +67,7 @@ end
 ---@param symbols pmclua.core.Symbols of the program or library that was made of it
 ---@return string[]? lines
 ---@return string? why there are none
----@return number? mtime_ns when it was changed
+---@return number|ffi.cdata*|nil mtime_ns when it was changed
 function M.source(source, symbols)
   local text, why, mtime_ns = first_text(candidates(source, symbols.path), chooser_of(symbols))
   if text then return lines_of(text), nil, mtime_ns end

@@ -38,7 +38,7 @@ local M = {}
 
 ---@class pmclua.Profile what one repetition of one event gave
 ---@field event string
----@field period number
+---@field period? number
 ---@field total number read(2)
 ---@field unit string
 ---@field lines pmclua.ProfileLine[] those that took most first

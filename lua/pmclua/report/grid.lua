@@ -16,10 +16,11 @@ local NARROWEST_NAME = 12
 ---@field gap? integer spaces before it, default 2
 ---@field whole? boolean its heading is not cut
 ---@field least? integer columns that it takes where there is room
----@field drop? integer where there is no room, columns go in this order: below 2 before long names are cut,
+---@field drop? number where there is no room, columns go in this order: below 2 before long names are cut,
 ---  others after that; nil: it stays
 
----@class pmclua.GridRow: texts by column; `span` and what follows it is one text to the end of the line
+--- Texts by column; `span` and what follows it is one text to the end of the line.
+---@class pmclua.GridRow
 ---@field span? integer
 
 local function cell_width(cell) return text.width(cell or "") end

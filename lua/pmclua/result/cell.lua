@@ -14,10 +14,11 @@ local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
 
----@class pmclua.Cell: one workload at one level of each factor, and of one region where there are some
+--- One workload at one level of each factor, and of one region where there are some.
+---@class pmclua.Cell
 ---@field workload string
 ---@field levels table<string, any> also as fields: cell.n
----@field kind "command"|"kernel"|"function"
+---@field kind "command"|"kernel"|"function"|"process"
 ---@field per "run"|"iteration"
 ---@field number integer place in the plan
 ---@field region string?

@@ -163,7 +163,7 @@ end
 ---@param cell pmclua.Cell
 ---@param column pmclua.Column
 ---@return function? read
----@return table|string|nil fit of a fitted cell; or why there is none
+---@return table|string|false|nil fit of a fitted cell; or why there is none
 function M.reader(cell, column)
   local whole, iterations = column.read, column.block.iterations
   if cell.per ~= "iteration" then return whole end

@@ -11,7 +11,8 @@ local reading = require "pmclua.counting.reading"
 
 local M = {}
 
----@class pmclua.Block: repetitions of one cell in one pass
+--- Repetitions of one cell in one pass.
+---@class pmclua.Block
 ---@field n integer
 ---@field index integer[] repetition: equal in cells that ran in the same block
 ---@field order integer[] place in time
@@ -26,7 +27,7 @@ local M = {}
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event
 ---@field partial table<integer, table<integer, number[]>> event -> repetition -> { enabled, running } ns,
 ---  where it did not run all the time that it was enabled, or its count is more than there can be in that time
----@field resources table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, max_rss_bytes,
+---@field resources? table<string, (number|ffi.cdata*|false)[]> of commands: user_ns, system_ns, max_rss_bytes,
 ---  exit, and how long its events were enabled
 
 local RESOURCES = { "user_ns", "system_ns", "max_rss_bytes", "exit", "enabled_ns" }
@@ -41,7 +42,8 @@ local function new_block(with_resources)
   return block
 end
 
----@class pmclua.Columns: all that was recorded of one cell
+--- All that was recorded of one cell.
+---@class pmclua.Columns
 ---@field passes table<integer, pmclua.Block>
 ---@field warmups table<integer, pmclua.Block> apart: never in a summary
 ---@field failed table<string, integer> repetitions that failed, by outcome

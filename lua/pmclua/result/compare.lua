@@ -20,7 +20,8 @@ local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
 
 local M = {}
 
----@class pmclua.ComparedRow: one event or metric of a pair of cells
+--- One event or metric of a pair of cells.
+---@class pmclua.ComparedRow
 ---@field name string
 ---@field title string
 ---@field unit string

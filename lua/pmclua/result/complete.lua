@@ -31,7 +31,7 @@ end
 
 --- Why counts of a target are not all that there was to count: CPUs came or went. Counts of the workload itself move
 --- with it.
----@param remarks string[] on the run
+---@param remarks? string[] on the run
 ---@param events pmclua.Event[] what is counted
 ---@return string?
 function M.why_cpus(remarks, events)

@@ -279,7 +279,7 @@ end
 -- ---- either ------------------------------------------------------------------------------------------------
 
 ---@class pmclua.LimitOptions
----@field level number of the intervals
+---@field level? number of the intervals
 ---@field paired? boolean the old cell ran in the same blocks
 ---@field spread? number between runs, where there is one baseline; nil: assumed for times
 ---@field any_cpu? boolean another architecture is accepted
@@ -288,7 +288,7 @@ end
 --- Checks a limit in a cell.
 ---@param limit table of metric.limit
 ---@param cell pmclua.Cell
----@param befores pmclua.Cell[] the same cell in each run of the baseline; false where one has none
+---@param befores (pmclua.Cell|false)[] the same cell in each run of the baseline; false where one has none
 ---@param options pmclua.LimitOptions
 ---@return pmclua.GateResult
 function M.check(limit, cell, befores, options)

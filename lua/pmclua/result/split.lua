@@ -37,6 +37,11 @@ local ATTRIBUTES = {
 --- The names of what can be split by.
 M.NAMES = lists.append(lists.keys(ATTRIBUTES), { "thread" })
 
+--- How the records of one result become those of another that has one factor more.
+---@class pmclua.Split
+---@field name string the factor
+---@field header table of the result that is made
+---@field home? integer[] which of its cells each cell of the records' header is of; nil: by thread
 local Split = {}
 Split.__index = Split
 

@@ -14,7 +14,8 @@ local verdict = require "pmclua.verdict"
 
 local M = {}
 
----@class pmclua.Values: the values of one event or metric in one cell, in the order of the records
+--- The values of one event or metric in one cell, in the order of the records.
+---@class pmclua.Values
 ---@field list number[] what is summarised: scaled, per iteration, in the unit
 ---@field rows integer[] the repetition in its block that each is of
 ---@field block pmclua.Block? that they are of

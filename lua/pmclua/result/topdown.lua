@@ -18,7 +18,8 @@ local M = {}
 ---@field children pmclua.TopdownNode[] that were measured
 ---@field order integer
 
----@class pmclua.TopdownRow: a node in a cell
+--- A node in a cell.
+---@class pmclua.TopdownRow
 ---@field node pmclua.TopdownNode
 ---@field summary pmclua.Summary the share; without values it says why
 ---@field share number? of 1; nil where it is absent or no share

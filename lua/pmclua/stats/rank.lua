@@ -175,7 +175,7 @@ end
 ---@field shift number median of all differences x - y
 ---@field low? number absent where the samples are too small for the level
 ---@field high? number
----@field level number as asked
+---@field level? number as asked
 ---@field coverage? number as reached
 ---@field reason? string why there is no interval
 

@@ -11,7 +11,8 @@ local M = {}
 local SCALARS = shapes.SCALARS
 local SHAPES_KEPT = 4096        -- forms remembered; a hostile file may have a new one in each line
 
----@class pmclua.store.Decoder: turns lines of one plan into records
+--- Turns lines of one plan into records.
+---@class pmclua.store.Decoder
 local Decoder = {}
 Decoder.__index = Decoder
 

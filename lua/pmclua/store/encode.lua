@@ -12,7 +12,8 @@ local M = {}
 
 local SCALARS, OPTIONAL = shapes.SCALARS, shapes.OPTIONAL
 
----@class pmclua.store.Encoder: turns records of one plan into lines
+--- Turns records of one plan into lines.
+---@class pmclua.store.Encoder
 local Encoder = {}
 Encoder.__index = Encoder
 

@@ -25,7 +25,7 @@ local WORDS = {
 }
 
 ---@class pmclua.Verdict
----@field verdict "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
+---@field verdict? "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
 ---@field ratio? number to the baseline; absent where the baseline's median is not above 0
 ---@field low? number of the ratio's interval; absent where there are too few values
 ---@field high? number
@@ -33,9 +33,9 @@ local WORDS = {
 ---@field p? number of the Mann-Whitney test, beside a difference
 ---@field level number as asked
 ---@field coverage? number as reached
----@field margin number
+---@field margin? number
 ---@field floor? number noise floor that was applied
----@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student" of means|"bootstrap" of slopes
+---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student"|"bootstrap" Student's of means, bootstrap of slopes
 ---@field n integer repetitions
 ---@field n_baseline integer
 ---@field reason? string why it is undecided, where not by the interval alone
@@ -223,10 +223,10 @@ function M.noise_floor(verdict)
 end
 
 --- Values that both sides have, in the order of blocks: what absent repetitions leave to be paired.
----@param values table<integer, number> by block
----@param baseline table<integer, number> by block
----@return number[] values
----@return number[] baseline
+---@param values table<integer, any> by block
+---@param baseline table<integer, any> by block
+---@return any[] values
+---@return any[] baseline
 ---@return integer[] blocks
 function M.pair(values, baseline)
   local blocks = lists.where(lists.keys(values), function(block) return baseline[block] ~= nil end)

@@ -42,7 +42,7 @@ end
 
 --- How far a value can be relied upon.
 ---@param status string of the event, as in its records
----@param summary? pmclua.Summary absent where nothing was counted
+---@param summary? table of numbers, as a pmclua.Summary has them; nil where nothing was counted
 ---@param margin? number share; default 0.01
 ---@return "exact"|"stable"|"noisy"|"few"|"single"|"sampled"|"scaled"|"unwatched"|string quality any other status is its own
 function M.quality(status, summary, margin)

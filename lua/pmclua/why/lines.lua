@@ -13,8 +13,8 @@ local profiles = require "pmclua.ledger.profiles"
 local M = {}
 
 ---@class pmclua.WhyLine: pmclua.LedgerLine
----@field kind "code"|"call"|"faults"|"wait"|"blocked"|"together"
----@field name string as the closing sentence says it
+---@field kind? "code"|"call"|"faults"|"wait"|"blocked"|"together"
+---@field name? string as the closing sentence says it
 ---@field count? { a: number, b: number } mean number of calls or faults
 ---@field blocked? { a: number, b: number } mean ns of it off CPU
 

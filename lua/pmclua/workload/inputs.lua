@@ -95,7 +95,7 @@ end
 ---@param text string
 ---@param source string path
 ---@param object string path, beside which the compiler listed what it read (-MMD)
----@param began_ns number the file system's clock before: what was changed since may be newer than the text
+---@param began_ns number|ffi.cdata* the file system's clock before: what was changed since may be newer than the text
 ---@return boolean
 function M.is_known(unit, words, text, source, object, began_ns)
   local function names_more(word)

@@ -37,7 +37,7 @@ local function make_folder()
 end
 
 --- Makes the table's name; `prepare` makes the table.
----@param options? { entries?: integer } entries: of each run, so many are kept one by one
+---@param options? { entries?: true|integer } entries: of each run, so many are kept one by one
 ---@return pmclua.Marks
 function M.new(options)
   local folder = make_folder()
@@ -86,7 +86,7 @@ end
 ---@class pmclua.Mark one mark of a run, over all threads
 ---@field name string
 ---@field slots pmclua.core.MarkSlot[] by thread
----@field entries { wall_ns: number, words: table, of: pmclua.core.MarkSlot }[] one by one, where they are kept
+---@field entries { wall_ns: number, words?: table, of: pmclua.core.MarkSlot }[] one by one, where they are kept
 ---@field ended integer entries that are complete
 ---@field incomplete string? why its counts are not those of all its entries (M.judge)
 

@@ -53,8 +53,8 @@ local function check_item(item, i, wrong)
 end
 
 ---@class pmclua.RegionSpec
----@field items { pattern: string?, name: string?, returns: string?, from: string?, to: string? }[]
----@field threads "all"|"one"?
+---@field items? { pattern: string?, name: string?, returns: string?, from: string?, to: string? }[]
+---@field threads? "all"|"one"
 ---@field keep integer? calls kept one by one
 ---@field ring_bytes integer?
 

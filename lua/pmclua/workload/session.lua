@@ -19,7 +19,7 @@ local paths = require "pmclua.host.paths"
 ---@class pmclua.Session
 ---@field common pmclua.Host of commands
 ---@field own table<integer, pmclua.Host> of kernels, by workload
----@field host pmclua.Host of the job that runs
+---@field host? pmclua.Host of the job that runs
 ---@field starts_threads table<integer, true> workloads whose threads must inherit their counters
 ---@field idle fun() called every 50 ms while a result is waited for
 ---@field ahead? pmclua.Host whose runner was started while a compiler ran, for the next kernel

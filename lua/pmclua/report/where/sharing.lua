@@ -112,7 +112,7 @@ end
 --- The lines as a table; nil: threads share none.
 ---@param rows pmclua.SharedRow[]
 ---@param side? string of several
----@return pmclua.ReportTable?
+---@return pmclua.ReportBlock?
 function M.table(rows, side)
   if #rows == 0 then return nil end
   local shown = lists.map({ unpack(rows, 1, MOST_ROWS) }, function(row)
@@ -150,7 +150,7 @@ end
 
 --- What breakpoints counted at a line, as a table: accesses of each thread by word, and the conclusion.
 ---@param one pmclua.Confirmation
----@return pmclua.ReportTable
+---@return pmclua.ReportBlock
 function M.confirmation(one)
   local threads = threads_of(one)
   local columns = lists.map(threads, function(thread)
