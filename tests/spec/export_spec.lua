@@ -54,7 +54,22 @@ describe("the openmetrics format", function()
     local records = made.records({ { 5 } }, cell)
     local shown = made.result(made.header { factors = { { "stat", { 7 } } }, cells = { cell },
       events = { made.event "cycles" }, pass_events = { { 1 } } }, records):report { format = "openmetrics" }
-    assert.matches('{workload="rows",factor_stat="7",stat="median"} 0.5\n', shown, 1, true)
+    assert.matches('{workload="rows",stat_2="7",stat="median"} 0.5\n', shown, 1, true)
+  end)
+end)
+
+describe("names that OpenMetrics would have twice", function()
+  it("are told apart: those of quantities, with and without a unit, and those of factors", function()
+    local cell = { workload = "rows", levels = { ["a-b"] = 1, ["a.b"] = 2, ["2x"] = 3 } }
+    local function event(field, unit) return made.event(field, { field = field, unit = unit }) end
+    local shown = made.result(made.header { cells = { cell }, pass_events = { { 1, 2, 3, 4 } },
+      factors = { { "a-b", { 1 } }, { "a.b", { 2 } }, { "2x", { 3 } } },
+      events = { event "my_event", event "my.event", event("t", "ns"), event "t_seconds" } },
+      made.records({ { 2 }, { 4 }, { 6 }, { 8 } }, cell)):report { format = "openmetrics" }
+    local names = {}
+    for name in shown:gmatch "# TYPE (%S+)" do names[#names + 1] = name end
+    assert.same({ "pmclua_my_event", "pmclua_my_event_2", "pmclua_t_seconds", "pmclua_t_seconds_2" }, names)
+    assert.matches('{workload="rows",_2x="3",a_b="1",a_b_2="2",stat="median"}', shown, 1, true)
   end)
 end)
 

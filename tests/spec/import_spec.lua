@@ -1,5 +1,6 @@
 -- Results of other benchmark tools, from files as the tools write them (tests/fixtures/imported).
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -44,10 +45,13 @@ describe("pmc.import", function()
   end)
 
   it("reads criterion's samples as times of one iteration, from a file or a folder", function()
-    for _, path in ipairs { "criterion", "criterion/parse/new/sample.json" } do
-      local cell = cell_of(pmc.import(FOLDER .. path), "parse/fast/64")
-      assert.same({ 251, 250, 252, 251, 249, 252 }, cell:values "duration_time")
+    local json = require("dkjson").decode(support.read(FOLDER .. "criterion/parse/fast/64/new/sample.json"))
+    for _, path in ipairs { "criterion", "criterion/parse", "criterion/parse/fast/64/new/sample.json" } do
+      local values = cell_of(pmc.import(FOLDER .. path), "parse/fast/64"):values "duration_time"
+      assert.equal(10, #values)
+      for i, value in ipairs(values) do assert.near(json.times[i] / json.iters[i], value, 1e-6) end
     end
+    assert.equal(3, #pmc.import(FOLDER .. "criterion"):list())
   end)
 
   it("reads JMH's iterations of all forks, throughput as the time of an operation", function()
@@ -67,6 +71,66 @@ describe("pmc.import", function()
     assert.same({ 2000000, 2100000, 2100000, 2200000 }, cell:values "duration_time")
     assert.same({ "9f2c1b7a3d5e", "Intel(R) Xeon(R)", 2 }, { r.header.notes.commit, r.header.host.cpu,
       #r.remarks })
+  end)
+
+  local function imported(text)
+    local path = support.folder() .. "/x"
+    support.write(path, text)
+    return pmc.import(path)
+  end
+
+  it("leaves out what is no count and says so: NaN as Python has it, null, below 0, too large", function()
+    local r = imported [=[{"commit_hash": "abc", "date": -1000,
+      "result_columns": ["result", "params", "samples"],
+      "results": {"t.time_a": [[NaN, 1, null], [["1", "2, \"NaN", "3"]], [null, [1, 2.5], NaN]],
+        "time_b": [[1], [], [[0.1, -Infinity, -1, 1e300]]]}}]=]
+    assert.same({ 1e9, 2.5e9 }, cell_of(r, 't.time_a(2, "NaN)'):values "duration_time")
+    assert.same({ 1e8 }, cell_of(r, "time_b"):values "duration_time")
+    assert.equal("1969-12-31T23:59:59Z", r.header.started)
+    assert.same({ "left out: t.time_a(1): it has no samples (asv run --record-samples)",
+      "left out: t.time_a(3): it has no samples (asv run --record-samples)",
+      "left out: time_b: duration_time is no number, below 0 or too large" }, r.remarks)
+  end)
+
+  it("keeps counters that are no whole numbers, whatever the iterations", function()
+    local r = imported [=[{"context": {"executable": "x"}, "benchmarks": [{"name": "a", "iterations": 1,
+      "real_time": 20.0, "cpu_time": 19.5, "share": 0.25, "rest": -3, "duration_time": 7}]}]=]
+    assert.same({ 0.25, 20, 19.5 }, { r:list()[1].share.median, r:list()[1].duration_time.median,
+      r:list()[1].cpu_time.median })
+    assert.same({ "left out: a: rest is no number, below 0 or too large" }, r.remarks)
+  end)
+
+  it("says that google/benchmark left out the runs", function()
+    assert.error_matches(function()
+      imported [=[{"context": {"executable": "x"}, "benchmarks": [{"name": "a_mean", "run_name": "a",
+        "run_type": "aggregate", "real_time": 20.0, "cpu_time": 19.5}]}]=]
+    end, "a: only its aggregates are there %(%-%-benchmark_report_aggregates_only%)")
+  end)
+
+  it("takes no two benchmarks for one: JMH's modes, hyperfine's commands, go's packages and sizes", function()
+    local function names(text)
+      return lists.map(imported(text):list(), function(cell) return cell.workload end)
+    end
+    assert.same({ "x, avgt", "x, thrpt" }, names([=[ [
+      {"benchmark": "x", "mode": "avgt", "primaryMetric": {"scoreUnit": "us/op", "rawData": [[1]]}},
+      {"benchmark": "x", "mode": "thrpt", "primaryMetric": {"scoreUnit": "ops/s", "rawData": [[1]]}}]
+      ]=]))
+    assert.same({ "größe", "größe (2)" },
+      names [=[{"results": [{"command": "größe", "times": [1]}, {"command": "größe", "times": [2]}]}]=])
+    local go = "pkg: a/%s\nBenchmarkX/n-10 \t 100\t 10 ns/op\nBenchmarkX/n-20 \t 100\t 10 ns/op\n"
+    assert.same({ "BenchmarkX/n-10", "BenchmarkX/n-20" }, names(go:format "b"))
+    assert.same({ "a/b.BenchmarkX/n-10", "a/b.BenchmarkX/n-20", "a/c.BenchmarkX/n-10",
+      "a/c.BenchmarkX/n-20" },
+      names(go:format "b" .. go:format "c"))
+    assert.same({ "BenchmarkX/n-10", "BenchmarkY" },
+      names "BenchmarkX/n-10-8 \t 100\t 10 ns/op\r\nBenchmarkY-8 \t 100\t 10 ns/op\r\n")
+  end)
+
+  it("gives a secondary metric of JMH to no iteration where some lack it", function()
+    local r = imported([=[ [{"benchmark": "x", "mode": "avgt", "primaryMetric": {"scoreUnit": "us/op",
+      "rawData": [[1, 2], [3, 4]]}, "secondaryMetrics": {"gc.count": {"rawData": [[5.5], [6, 7.25]]}}}]
+    ]=])
+    assert.same({ 6, 7.25 }, r:list()[1]:values "gc_count")
   end)
 
   it("refuses files of other kinds, damaged ones and those without repetitions", function()
@@ -127,10 +191,18 @@ describe("pmclua import", function()
 
   it("has the date of google/benchmark, pytest-benchmark and asv in UTC, which orders a history", function()
     local folder = support.folder()
-    local function started(name) return pmc.import(FOLDER .. name).header.started end
+    local function started(path) return pmc.import(path).header.started end
     assert.same({ "2026-11-24T17:54:18Z", "2026-11-24T17:55:27Z", "2023-11-14T22:13:20Z" },
-      { started "google.json", started "pytest.json", started "asv.json" })
+      { started(FOLDER .. "google.json"), started(FOLDER .. "pytest.json"), started(FOLDER .. "asv.json") })
     local text = support.read(FOLDER .. "google.json")
+    for date, utc in pairs { ["1969-12-31T23:59:59+00:00"] = "1969-12-31T23:59:59Z",
+        ["1970-01-01T00:30:00+01:00"] = "1969-12-31T23:30:00Z",
+        ["1600-02-29T12:00:00Z"] = "1600-02-29T12:00:00Z",
+        ["2024-02-29 23:59:59+0000"] = "2024-02-29T23:59:59Z", ["2023-02-29T00:00:00Z"] = false,
+        ["2024-13-01T00:00:00Z"] = false, ["2024-01-01T00:00:00"] = false } do
+      support.write(folder .. "/g.json", (text:gsub('"date": "[^"]*"', ('"date": "%s"'):format(date))))
+      assert.equal(utc, started(folder .. "/g.json") or false)
+    end
     for i, date in ipairs { "2026-11-25T01:00:00+02:00", "2026-11-24T20:30:00-01:30" } do
       support.write(folder .. "/g.json", (text:gsub('"date": "[^"]*"', ('"date": "%s"'):format(date))))
       support.pmclua { "import", folder .. "/g.json", "--store", ("%s/%d.jsonl"):format(folder, i) }

@@ -11,16 +11,32 @@ local M = {}
 
 local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"' }
 
-local function label(name, value)
-  return ('%s="%s"'):format(name:gsub("[^%w_]", "_"), (text.safe(tostring(value)):gsub('[\\"]', ESCAPES)))
+-- Names as the format takes them, each another: of those that are then equal, the second ends in _2. `taken`: by whom.
+local function naming(taken)
+  return function(name, unit)
+    local clean, number = name:gsub("[^%w_]", "_"):gsub("^%d", "_%0"), ""
+    local own = clean .. (unit or "")
+    while taken[own] and taken[own] ~= name do
+      number = (tonumber(number) or 1) + 1
+      own = ("%s_%d%s"):format(clean, number, unit or "")
+    end
+    taken[own] = name
+    return own
+  end
 end
 
-local function labels_of(cell)
+local PARTS = { "region", "thread", "cpu", "interval" }
+
+local function label(name, value)
+  return ('%s="%s"'):format(name, (text.safe(tostring(value)):gsub('[\\"]', ESCAPES)))
+end
+
+local function labels_of(cell, factor_name)
   local list = { label("workload", cell.workload) }
   for _, name in ipairs(lists.keys(cell.levels)) do
-    list[#list + 1] = label(name == "stat" and "factor_stat" or name, cell.levels[name])
+    list[#list + 1] = label(factor_name(name), cell.levels[name])
   end
-  for _, part in ipairs { "region", "thread", "cpu", "interval" } do
+  for _, part in ipairs(PARTS) do
     if cell[part] ~= nil then list[#list + 1] = label(part, cell[part]) end
   end
   return list
@@ -31,14 +47,14 @@ local function samples_of(summary, scale)
     { "high", summary.high, scale }, { "values", summary.n, 1 } }
 end
 
-local function family(result, quantity, put)
+local function family(result, quantity, names, put)
   local is_time = quantity.unit == "ns"
-  local name = ("pmclua_%s%s"):format(quantity.field:gsub("[^%w_]", "_"), is_time and "_seconds" or "")
+  local name = "pmclua_" .. names.family(quantity.field, is_time and "_seconds" or "")
   put(("# TYPE %s gauge\n"):format(name))
   if is_time then put(("# UNIT %s seconds\n"):format(name)) end
   put(("# HELP %s %s\n"):format(name, (text.safe(quantity.name):gsub('[\\"]', ESCAPES))))
   for cell in result:cells() do
-    local summary, labels = cell:summary(quantity.field), table.concat(labels_of(cell), ",")
+    local summary, labels = cell:summary(quantity.field), table.concat(labels_of(cell, names.factor), ",")
     for _, sample in ipairs(summary and summary.n > 0 and samples_of(summary, is_time and 1e-9 or 1) or {}) do
       if sample[2] then
         put(('%s{%s,stat="%s"} %s\n'):format(name, labels, sample[1], json.number(sample[2] * sample[3])))
@@ -51,9 +67,12 @@ end
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
 function M.write(result, put)
-  for _, event in ipairs(result.header.events) do family(result, event, put) end
+  local names = { family = naming {},
+    factor = naming(lists.set(lists.joined { { "workload", "stat" }, PARTS })) }
+  for _, event in ipairs(result.header.events) do family(result, event, names, put) end
   for _, metric in ipairs(result.metrics or {}) do
-    family(result, { field = metric.name, name = metric.title or metric.name, unit = metric.unit }, put)
+    local quantity = { field = metric.name, name = metric.title or metric.name, unit = metric.unit }
+    family(result, quantity, names, put)
   end
   put "# EOF\n"
 end
