@@ -13,7 +13,8 @@ local M = {}
 -- A type, which may go on in the lines that follow.
 local function read_type(text, following)
   for _, line in ipairs(following) do
-    local t = text and not text:find "|%s*$" and types.read(text)
+    local goes_on = text and text:find "|%s*$" or line:find "^|"
+    local t = text and not goes_on and types.read(text)
     if t then return t end
     text = ("%s %s"):format(text, line)
   end

@@ -7,7 +7,7 @@
 local M = {}
 
 ---@class pmclua.Problem
----@field code string the errno's name ("EACCES"), or another word in capitals
+---@field code? string the errno's name ("EACCES"), or another word in capitals
 ---@field operation? string "open", "execute", "compile", …
 ---@field event? string name of the event that it concerns
 ---@field message string what happened and why

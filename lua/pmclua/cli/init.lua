@@ -158,7 +158,7 @@ local function conclude(value, is_last)
 end
 
 --- Runs a loaded chunk in `scope`, or says why there is none. Returns the exit status.
----@param is_last boolean nothing that could run what the chunk declares comes after it
+---@param is_last? boolean nothing that could run what the chunk declares comes after it
 local function run(chunk, why, scope, args, is_last)
   if not chunk then
     complain(why)

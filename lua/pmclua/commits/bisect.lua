@@ -44,7 +44,7 @@ local TIME, COUNT = "duration_time", simulated.spec "instructions"
 ---@field unseen? integer commits in the longest row of which none was counted
 ---@field why? pmclua.Why what the step of a time consists of
 ---@field place? string where a count differs most
----@field builds integer that were made
+---@field builds integer|table that were made; while it runs pmclua.commits.builds
 ---@field seconds number that it took, resumed ones too
 ---@field path? string of the file from which it can go on
 local Bisection = require("pmclua.public.class").new("commits", "bisection",

@@ -38,7 +38,7 @@ function M.variance(posterior, runs) return posterior.layout_sd ^ 2 + posterior.
 ---@param costs pmclua.SearchCosts
 ---@param draws integer
 ---@param runs integer
----@param is_built boolean
+---@param is_built? boolean
 ---@return number
 function M.cost(costs, draws, runs, is_built)
   return (is_built and 0 or costs.build) + draws * (costs.link + runs * costs.run * costs.pair)

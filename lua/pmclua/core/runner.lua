@@ -50,7 +50,7 @@ local Message = {}
 Message.__index = Message
 
 --- A message to the runner.
----@param kind "workload"|"events"|"run"|"forget"|"stop"|"prepare"
+---@param kind "workload"|"events"|"run"|"forget"|"stop"|"prepare"|"task"
 ---@param id integer
 function M.message(kind, id)
   local bytes = ffi.gc(ffi.new "struct pmclua_message", C.pmclua_message_free)

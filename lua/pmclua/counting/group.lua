@@ -91,7 +91,7 @@ function group.over(events, groups, handle)
 end
 
 --- Opens a group on this thread (or on `target`), stopped.
----@param spec table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true, read = "auto" }
+---@param spec string|table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true, read = "auto" }
 ---@return pmclua.Group
 function group.new(spec)
   if type(spec) == "string" then spec = { spec } end

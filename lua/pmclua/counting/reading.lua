@@ -195,8 +195,8 @@ local REASONS = {
 
 --- Why an event has no number.
 ---@param event pmclua.Event or the header's entry of one
----@param cause pmclua.ReadingCause
----@return string
+---@param cause? string pmclua.ReadingCause, or another of a column
+---@return string? nil: it is none of a reading's
 function M.why(event, cause)
   if cause == "too-small" and event.grain_ns then return BELOW_TICK:format(text.time(event.grain_ns)) end
   if cause ~= "not-there" then return REASONS[cause] end

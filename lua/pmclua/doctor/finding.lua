@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class pmclua.doctor.Finding
----@field name string what was looked at
+---@field name? string what was looked at
 ---@field state "good"|"limits"|"blocks" limits: numbers are fewer or less certain; blocks: some are missing
 ---@field value any the setting as it is read
 ---@field said string one sentence without its full stop

@@ -29,7 +29,7 @@ local M = {}
 ---@field group string? name of its group
 ---@field unit string
 ---@field scale number the count times this is in `unit`
----@field verified boolean false: nothing says that the PMU has such a code
+---@field verified? boolean false: nothing says that the PMU has such a code
 ---@field tool string? the field of the record that it is read from; it has no attr
 ---@field simulated string[]? which of Valgrind's counters are summed, or the system call; it has no attr
 ---@field instead_of string? the event that cannot be opened here and that it stands in for; `refusal` is why

@@ -20,8 +20,8 @@ local M = {}
 ---@field terms string e.g. "event=0x3c,umask=0x1"
 ---@field unit string
 ---@field scale number
----@field snapshot boolean the value is a level, not a count
----@field per_package boolean one value for each package
+---@field snapshot? boolean the value is a level, not a count
+---@field per_package? boolean one value for each package
 
 ---@class pmclua.event.Pmu
 ---@field name string

@@ -165,7 +165,7 @@ end
 --- The parts of a repetition: its regions' sums, or each call.
 ---@param regions pmclua.Regions of that repetition alone
 ---@param result table of Session:run
----@param entries boolean?
+---@param entries boolean|integer|nil whether each call is a part; how many are kept
 ---@return table[]
 function M.parts(regions, result, entries)
   local list, losses = (entries and entry_parts or sum_parts)(regions, result), result_regions.losses(regions)

@@ -60,9 +60,9 @@ end
 ---@param target pmclua.Target
 ---@param event pmclua.Event with the attr that opens
 ---@param options { period: number, ring_bytes: integer?, call_chains: boolean?, data: boolean? }
----@param fn fun(): table result as a runner gives it
+---@param fn fun(): any result as a runner gives it
 ---@return pmclua.core.Samples found
----@return table result of `fn`
+---@return any result of `fn`
 ---@return string[] remarks on CPUs that came or went
 function M.around(target, event, options, fn)
   local sampler, taken, watched = open(target, event, options)

@@ -41,7 +41,7 @@ local M = {}
 --- A line as it is told.
 ---@class pmclua.LedgerRow
 ---@field key any
----@field label string
+---@field label? string
 ---@field a number mean of A
 ---@field b? number mean of B
 ---@field a_sum number of all repetitions
@@ -59,7 +59,7 @@ local M = {}
 ---@field exact? boolean the difference is known without statistics
 ---@field rest? boolean
 ---@field trifle? true the difference is below the margin
----@field line pmclua.LedgerLine
+---@field line? pmclua.LedgerLine
 
 ---@class pmclua.Ledger
 ---@field unit string
@@ -116,7 +116,7 @@ end
 
 --- The values of several lines on one side, added up in each repetition.
 ---@param lines pmclua.LedgerLine[]
----@param side "a"|"b"
+---@param side string "a", "b", or another field of the lines that has values
 ---@return number[]
 function M.added(lines, side)
   local sums = {}

@@ -22,7 +22,7 @@ local M = {}
 ---@field line? integer
 ---@field first? integer its lowest source line
 ---@field last? integer
----@field counts number[] by repetition
+---@field counts table<integer, number> by repetition; nil: it has none of it
 ---@field samples integer
 ---@field nameless? boolean its file has no symbols there
 ---@field build_id? string

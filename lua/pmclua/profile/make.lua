@@ -18,7 +18,7 @@ local M = {}
 ---@field source? string file of the line
 ---@field inlined? table[] functions that it was copied with, innermost first
 ---@field count number
----@field samples integer
+---@field samples? integer
 
 ---@class pmclua.ProfileLine what one function took
 ---@field file string
@@ -46,7 +46,7 @@ local M = {}
 ---@field ran? number share of the time that the event was on the PMU, where it was less than all of it
 ---@field program? string path of the program that was executed
 ---@field iterations? integer of a kernel, which its counts are of
----@field chains? table<string, number> call chains from the outermost function on, "main;f;g": those that do not
+---@field chains? false|table<string, number> call chains from the outermost function on, "main;f;g": those that do not
 ---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field calls? table<string, integer> how often the last function of a chain was called from the one before it
 ---@field entries? pmclua.Entry[] what Linux was entered for, of the samples that were taken in it

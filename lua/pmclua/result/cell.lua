@@ -22,7 +22,7 @@ local M = {}
 ---@field per "run"|"iteration"
 ---@field number integer place in the plan
 ---@field region string?
----@field thread integer?
+---@field thread integer|string|nil
 ---@field cpu integer?
 ---@field interval integer?
 ---@field task integer? of a launched program: its rank

@@ -187,7 +187,7 @@ end
 ---@param cell pmclua.Cell
 ---@param event pmclua.Event
 ---@param cause? string
----@return string
+---@return string?
 function M.why_absent(cell, event, cause)
   if event.why and (event.status or not cause) then return event.why end
   if cause == "never-enabled" then

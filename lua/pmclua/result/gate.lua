@@ -298,7 +298,7 @@ local function check_hosts(result, baselines, limits, options)
 end
 
 ---@class pmclua.GateOptions
----@field limits? string[] "instructions <= +1%", "page_faults <= 5000"; those of the result by default
+---@field limits? string|string[] "instructions <= +1%", "page_faults <= 5000"; those of the result by default
 ---@field baseline? pmclua.Result|string|table a result, a stored one's path, or a list of these: runs of the same
 ---  baseline, which show how runs differ
 ---@field against? string|table a workload or partial cell of this result that relative limits are relative to: it

@@ -24,7 +24,7 @@ local M = {}
 ---@field per_metrics pmclua.Metric[] the cost of one element, for each event
 ---@field per_event table<string, pmclua.Metric> the same by event
 ---@field element string? what it is called
----@field status? "complete"|"interrupted"|"unfinished"|"running" nil: `ended` has it (ending.lua)
+---@field status? "complete"|"interrupted"|"unfinished"|"running"|"failed" nil: `ended` has it (ending.lua)
 ---@field ended? pmclua.BadEnd
 ---@field problems string[] what a stored file lacks
 ---@field followed table<integer, table[]> what following calls found in cells, by number: result/regions.lua

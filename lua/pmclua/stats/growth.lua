@@ -222,7 +222,7 @@ end
 ---@field shape "power"|"linear"|"n log n"|"steps" the best by the criterion
 ---@field parameters table of that shape: a, b; or factor, exponents and breaks; each has value, low, high
 ---@field exponent { value: number, low: number, high: number } of the power law, whatever the shape
----@field shapes { shape: string, criterion: number, spread: number }[] the best first; spread: of the residuals
+---@field shapes { shape: string, criterion?: number, spread: number }[] the best first; spread: of the residuals
 ---@field x number[] sizes, in order
 ---@field y number[]
 ---@field residuals number[] the share by which each value lies above the curve
