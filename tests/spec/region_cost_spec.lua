@@ -222,6 +222,15 @@ describe("what probes cost, measured", function()
     end
   end)
 
+  it("is scaled as the sum is, where the event was counted for a part of the time", function()
+    local values = { sum = 1000, mean = 100, least = 60, ran = 0.5, probing = 200, probing_spread = 10 }
+    spent.take_off(values, 10)
+    assert.same({ 600, 60, 0 }, { values.sum, values.mean, values.least })
+    values = { sum = 420, mean = 42, ran = 0.5, probing = 200, probing_spread = 10 }
+    spent.take_off(values, 10)
+    assert.is_true(values.is_below)
+  end)
+
   it("is left out of shares of the run, which say so", function()
     local result = calls_of({ fixture.program "pages.c", "outers", "20" },
       { regions = { "outer", "touch" }, events = { FAULTS } })

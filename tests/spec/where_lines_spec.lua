@@ -50,6 +50,9 @@ describe("a line of B", function()
   it("is a guess where a few lines stand in the place of as many others", function()
     assert.equal("1 2 changed 3", paired("f {\n i = 1\n}", "f {\n i = 2\n}"))
     assert.equal("1 new new 3", paired("f {\n i = 1\n}", "f {\n i = 2\n j = 3\n}"))
+    local pairing = sources.new({ ["x.c"] = hashed "f {\n i = 1\n}" }, { ["x.c"] = hashed "f {\n i = 2\n}" })
+    assert.same({ false, true, false, false }, { pairing:is_changed("x.c", 1), pairing:is_changed("x.c", 2),
+      pairing:is_changed("x.c", 3), pairing:is_changed("y.c", 1) })
   end)
 
   it("may be in a file of another name or folder", function()

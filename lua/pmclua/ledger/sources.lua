@@ -216,8 +216,8 @@ end
 ---@param number integer
 ---@return boolean
 function Pairing:is_changed(source, number)
-  local i = self.b.begins[source] and self.b.match[self.b.begins[source] + number]
-  return i ~= nil and self.changed[i] == true
+  local _, is_changed = self:line("b", source, number)
+  return is_changed == true
 end
 
 --- A's file that a source of B is; nil: none.
