@@ -153,7 +153,9 @@ local function check_commands()
     simulate = opt.simulate or nil, simulation = #opt.simulation > 0 and opt.simulation or nil }
   local result = experiment:run { store = opt.store or false, quiet = opt.quiet, unless_same = true }
   if result.problem then
-    result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
+    if result.problem.code == "EWORKLOAD" and result.problem.hint then
+      result.problem.hint = "--ignore-failure counts such runs; run it alone to see what it says"
+    end
     error(result.problem, 0)
   end
   return experiment:gate(result, { why = opt.why, budget = opt.budget, quiet = opt.quiet })

@@ -208,6 +208,18 @@ describe("layout.build", function()
     assert.not_matches("did nothing", remarks(("touch %s/prog"):format(folder)))
   end)
 
+  it("is refused where a folder is missing, before anything is built", function()
+    for _, words in ipairs { { "touch ../built-{seed}" }, { "touch ../built", "--layouts", "shuffle" } } do
+      local folder = support.folder()
+      require("lfs").mkdir(folder .. "/new")
+      local found = support.pmclua(lists.joined { { "compare", "--against-dir", "../old", "--build" }, words,
+        { "true" } }, { folder = folder .. "/new" })
+      assert.same({ 2, "pmclua compare: layout: there is no folder '../old' to build in\n" },
+        { found.status, found.err })
+      assert.equal("new\n", support.output_of(("ls '%s'"):format(folder)))
+    end
+  end)
+
   it("is refused where it would be ignored", function()
     local function mistakes(spec)
       return support.message_of(pmc.experiment, support.merged({ workloads = { "true" },
@@ -311,6 +323,17 @@ describe("layouts that are drawn by linking again", function()
       "page-faults", "-r", "2", "./prog" },
       { folder = folder .. "/new", env = { PMCLUA_PATH = "/my/scripts" } })
     assert.same({ "/my/scripts" }, support.lines_of(folder .. "/new/path"))
+  end)
+
+  it("know what a linker makes by each of its options", function()
+    support.need(has_lld, "lld is not installed")
+    for _, option in ipairs { "-olib.so", "-o lib.so", "--output=lib.so", "--output lib.so" } do
+      local folder = project()
+      local build = ("cc -fPIC -c main.c && ld -shared %s main.o"):format(option)
+      local found = support.pmclua({ "compare", "--against-dir", "../old", "--build", build, "--layouts",
+        "shuffle", "-e", "page-faults", "-r", "2", "test -f lib.so" }, { folder = folder .. "/new" })
+      assert.same({ 0, "" }, { found.status, found.status == 0 and "" or found.err })
+    end
   end)
 
   it("are refused where the build links nothing, or fails", function()

@@ -148,6 +148,20 @@ describe("LaTeX", function()
     assert.equal(count(bare, "{"), count(bare, "}"))
   end)
 
+  it("has no table that is wider than a line", function()
+    support.need(os.execute "command -v pdflatex >/dev/null" == 0, "LaTeX is not installed")
+    local folder, name = support.folder(), ("a_long_name_"):rep(12)
+    local header = made.header { factors = {}, repetitions = 6, events = { made.event(name) },
+      cells = { { workload = "rows", levels = {} } }, pass_events = { { 1 } } }
+    local records = made.records({ { 1, 2, 3, 4, 5, 6 } }, { workload = "rows" })
+    support.write(folder .. "/table.tex", made.result(header, records):report { format = "latex" })
+    support.write(folder .. "/all.tex", "\\documentclass{article}\\usepackage{booktabs,graphicx,textcomp}"
+      .. "\\begin{document}\\input{table}\\end{document}")
+    local said = support.output_of(("cd '%s' && pdflatex -interaction=nonstopmode all 2>&1"):format(folder))
+    assert.matches("Output written", said, 1, true)
+    assert.is_nil(said:find("Overfull", 1, true))
+  end)
+
   it("keeps the dashes of an option and the quotes of a command", function()
     local result = result_of { question = "What does `sort --unique` cost?" }
     assert.matches("What does \\texttt{sort -{}-unique} cost?",

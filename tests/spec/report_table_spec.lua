@@ -219,6 +219,19 @@ describe("a table", function()
     assert.is_nil(shown(build(header, { { values, same(7, 20), same(1, 20) } })):find "layout")
   end)
 
+  it("says below it where zeros forbid a ratio, and the difference stands in its column", function()
+    local cells = { { workload = "old", levels = {} }, { workload = "new", levels = {} } }
+    local workloads = { { name = "old", kind = "command", per = "run" }, { name = "new", kind = "command",
+      per = "run" } }
+    local function note_of(new)
+      return shown(build({ repetitions = 8, baseline = { workload = "old" }, cells = cells, factors = {},
+        workloads = workloads }, { { same(0, 8), same(1, 8), same(1, 8) },
+        { same(new, 8), same(1, 8), same(1, 8) } })):match "cycles: values of 0 or below[^*]-difference"
+    end
+    assert.matches("cycles: values of 0 or below have no ratio; in its place is the%s+difference", note_of(5))
+    assert.is_nil(note_of(0))                               -- ±0 is clear
+  end)
+
   it("over a factor stands beside the group that it is compared with alone", function()
     local cells, values = {}, {}
     for _, n in ipairs { 1, 2, 3 } do

@@ -379,6 +379,12 @@ function check.layout(value, wrong, key)
       .. "shuffle = true links again what it has linked")
     return nil
   end
+  for _, folder in ipairs(value.folders or {}) do
+    if require("lfs").attributes(folder, "mode") ~= "directory" then
+      wrong("layout: there is no folder '%s' to build in", folder)
+      return nil
+    end
+  end
   local words = build_command(value)
   local spec = type(words) == "table" and lists.copy(words) or { words }
   spec.stderr, spec.name = "capture", value.build:find("{seed}", 1, true) and value.build

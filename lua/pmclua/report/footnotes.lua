@@ -61,6 +61,11 @@ function M.comparison(comparison, pair)
   if parts[1] then list[1] = table.concat(parts, " · ") end
   lists.append(list, M.doubts { pair })
   for _, row in ipairs(pair.rows) do
+    local difference = row.verdict and not row.verdict.ratio and row.verdict.difference
+    if difference and difference.shift ~= 0 then
+      list[#list + 1] = ("%s: values of 0 or below have no ratio; in its place is the difference%s"):format(
+        text.safe(row.title), row.cell.unit ~= "" and ", in " .. row.cell.unit or "")
+    end
     if row.verdict and row.verdict.reason then
       list[#list + 1] = ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason))
     end

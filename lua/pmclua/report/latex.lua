@@ -1,7 +1,7 @@
 --- latex.lua: a report as LaTeX: a table with booktabs for each block, its headline as caption, its notes below.
 --
 -- Invariant: names and reasons are text: what LaTeX would act upon in them is escaped. The document needs
--- \usepackage{booktabs} and \usepackage{textcomp}; signs beyond ASCII become commands, so any engine takes it.
+-- \usepackage{booktabs,graphicx,textcomp}; signs beyond ASCII become commands, so any engine takes it.
 
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
@@ -62,14 +62,17 @@ local function row_line(row, places, columns)
   return table.concat(cells, " & ") .. " \\\\"
 end
 
+-- Scales a table that is too wide.
+local AT_MOST_A_LINE = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
+
 local function add_table(lines, shown)
   local places = kept(shown.columns)
   local specs = lists.map(places, function(k) return spec_of(shown.columns[k]) end)
-  lists.append(lines, { ("\\begin{tabular}{%s}"):format(table.concat(specs)), "\\toprule" })
+  lists.append(lines, { AT_MOST_A_LINE, ("\\begin{tabular}{%s}"):format(table.concat(specs)), "\\toprule" })
   lines[#lines + 1] = row_line(lists.column(shown.columns, "name"), places, shown.columns)
   lines[#lines + 1] = "\\midrule"
   for _, row in ipairs(shown.rows) do lines[#lines + 1] = row_line(row, places, shown.columns) end
-  lists.append(lines, { "\\bottomrule", "\\end{tabular}" })
+  lists.append(lines, { "\\bottomrule", "\\end{tabular}}" })
 end
 
 local function notes_of(notes) return lists.map(notes, function(note) return unbroken(escape(note)) end) end
@@ -93,7 +96,7 @@ end
 ---@param report pmclua.Report
 ---@param put fun(piece: string)
 function M.write(report, put)
-  local lines = { "% needs \\usepackage{booktabs} and \\usepackage{textcomp}" }
+  local lines = { "% needs \\usepackage{booktabs,graphicx,textcomp}" }
   if report.question then lines[#lines + 1] = "\\paragraph{" .. escape(report.question) .. "}" end
   if report.sentence then lines[#lines + 1] = escape(report.sentence) .. "\n" end
   for _, shown in ipairs(report.blocks) do

@@ -28,8 +28,12 @@ export PATH
 "$name" "$@" || exit
 out= before=
 for word; do
-  case $word in -r | -i | --relocatable) exit 0 ;; esac
-  [ "$before" != -o ] || out=$word
+  case $before in -o | --output) out=$word ;; esac
+  case $word in
+    -r | -i | --relocatable) exit 0 ;;
+    -o?*) out=${word#-o} ;;
+    --output=*) out=${word#--output=} ;;
+  esac
   before=$word
 done
 [ -f "$out" ] || exit 0
