@@ -255,6 +255,39 @@ static int find_accesses(struct pmclua_data *data, struct pmclua_access *accesse
     return 0;
 }
 
+/* Of a mapping: the last two threads whose stack pointers led into it, and whether it is no thread's stack. */
+struct users { uint32_t last, before; int is_common; };
+
+static void note_user(const struct pmclua_data *data, struct users *of, const struct pmclua_access *access)
+{
+    int is_named = access->file && strncmp(path_of(data->file[access->file - 1]), "[stack", 6) == 0;
+    of->is_common |= access->tid == of->before || (access->tid == access->pid && !is_named);
+    if (access->tid != of->last)
+        of->before = of->last;
+    of->last = access->tid;
+}
+
+/* What several threads have their stacks in, in turns, is no thread's stack: in Go's heap they lie among other things. Nor
+ * is one where code led the first thread, whose own is named. A thread behind another is what glibc does, which gives a
+ * stack to the next thread. Frames are told by the code. */
+static int tell_common_stacks(const struct pmclua_data *data, struct pmclua_access *accesses)
+{
+    uint64_t most = 0, count = data->facts->records;
+    for (uint64_t i = 0; i < count; i++)
+        most = accesses[i].number > most ? accesses[i].number : most;
+    struct users *users = calloc(most + 1, sizeof *users);
+    if (!users)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++)
+        if (accesses[i].is_stack && accesses[i].number > 0)
+            note_user(data, &users[accesses[i].number], &accesses[i]);
+    for (uint64_t i = 0; i < count; i++)
+        if (users[accesses[i].number].is_common)
+            accesses[i].is_stack = accesses[i].is_in_frame;
+    free(users);
+    return 0;
+}
+
 /* ---- blocks of the heap ---- */
 
 int pmclua_data_heap(struct pmclua_data *data, const char *path, struct pmclua_heap *facts)
@@ -373,6 +406,8 @@ static int find_blocks(struct pmclua_data *data, struct pmclua_access *accesses)
 int pmclua_data_find(struct pmclua_data *data, struct pmclua_access *accesses)
 {
     int result = find_accesses(data, accesses);
+    if (result == 0)
+        result = tell_common_stacks(data, accesses);
     return result == 0 && data->blocks ? find_blocks(data, accesses) : result;
 }
 

@@ -69,6 +69,11 @@ describe("where --data", function()
       "frame of work, other threads", "frame of stack, other threads")
   end)
 
+  it("calls memory that several threads have their stacks in no thread's stack, as Go's heap", function()
+    local beside = where.program("common_stacks.c", "-O2", "-g", "-pthread")
+    assert_share(measure { beside }, LEAST, "memory of 1 MiB")
+  end)
+
   it("names memory that was mapped at once by its size", function()
     assert_share(measure { program(), "memory", "1" }, LEAST, "memory of 4.00 MiB")
   end)

@@ -203,6 +203,17 @@ describe("where --data of threads that share a line", function()
     assert.same(found.profiles[1].data.sharing, read.profiles[1].data.sharing)
   end)
 
+  it("says which bytes padding would separate: those that overlap stay together", function()
+    local apart = require("pmclua.report.where.sharing").apart
+    local function part(thread, offset, size) return { thread = thread, offset = offset, size = size } end
+    assert.same({ { from = 0, to = 7, threads = { 1 } }, { from = 8, to = 15, threads = { 2 } } },
+      apart { part(2, 8, 8), part(1, 0, 8) })
+    assert.same({ { from = 0, to = 11, threads = { 1 } }, { from = 16, to = 23, threads = { 2, 3 } } },
+      apart { part(1, 0, 4), part(3, 16, 8), part(1, 8, 4), part(2, 20, 4) })
+    local facts = require("dkjson").decode(found:report { by = "data", format = "json" }).sharing.a[1]
+    assert.same(facts.sharing == "false" and 2 or 0, #(facts.apart or {}))
+  end)
+
   it("is refused from a stored result that has nonsense of it", function()
     local before, shared = support.read(found.result.path):match '^(.*"sharing":)(.*)$'
     for pattern, nonsense in pairs { ['"kind":"[^"]*"'] = '"kind":"falsely"', ['"line":%d+'] = '"row":1',

@@ -13,6 +13,7 @@ local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
+-- Of C++, Rust (rust_…) and Go (go_…).
 local CASES = {
   { "false", "counters", 2, 4, 8 }, { "false", "bytes", 2, 4 }, { "false", "stats", 2, 4, 8 },
   { "false", "atomics", 2, 4 }, { "false", "pair_of_atomics", 2 }, { "false", "with_config", 2, 3 },
@@ -23,6 +24,13 @@ local CASES = {
   { "none", "padded", 2, 4, 8 }, { "none", "own", 2, 4 }, { "none", "table", 2 }, { "none", "hot", 2, 4 },
   { "none", "text", 2 }, { "none", "vectors", 2, 4 }, { "none", "stack", 2 },
   { "turns", "turns", 2, 4 },
+  { "false", "rust_counters", 2, 4 }, { "false", "rust_stats", 2 }, { "false", "rust_flag", 2 },
+  { "true", "rust_total", 2, 4 }, { "true", "rust_mutex", 2 }, { "true", "rust_rwlock", 2 },
+  { "true", "rust_arc", 2 }, { "none", "rust_padded", 2, 4 }, { "none", "rust_table", 2 },
+  { "none", "rust_own", 2 },
+  { "false", "go_counters", 2 }, { "false", "go_atomics", 2 }, { "false", "go_stats", 2 },
+  { "false", "go_flag", 2 }, { "true", "go_total", 2 }, { "true", "go_mutex", 2 },
+  { "none", "go_padded", 2, 4 }, { "none", "go_table", 2 }, { "none", "go_own", 2 },
 }
 local NOTABLE = 0.01
 
@@ -47,13 +55,31 @@ local RIGHT = {
   turns = function(kinds) return kinds["handed over"] and not kinds["false"] and not kinds.latent end,
 }
 
+-- The program with a language's cases; nil: its compiler is not installed, which is said.
+local function builder(folder)
+  local sources, built = support.root .. "/tests/truths/sharing/cases.", {}
+  local languages = { cpp = { "c++", "-O2", "-g", "-pthread", "-o", folder .. "/cpp", sources .. "cc" },
+    rust = { "rustc", "-O", "-g", "-o", folder .. "/rust", sources .. "rs" },
+    go = { "go", "build", "-o", folder .. "/go", sources .. "go" } }
+  return function(language)
+    if built[language] == nil then
+      local words = languages[language]
+      built[language] = support.have(words[1]) or false
+      if not built[language] then print(("no %s: its cases are left out"):format(words[1]))
+      else assert(support.run(words, { env = { GOCACHE = folder } }).status == 0, words[1]) end
+    end
+    return built[language] and folder .. "/" .. language
+  end
+end
+
 os.exit(program.run(function(folder)
-  local path = support.build(folder .. "/cases", "c++", "-O2", "-g", "-pthread",
-    support.root .. "/tests/truths/sharing/cases.cc")
+  local program_of = builder(folder)
   local right, tried, slander = 0, 0, 0
   for _, case in ipairs(CASES) do
     local wanted, name = case[1], case[2]
-    for i = 3, (#arg == 0 or lists.contains(arg, name)) and #case or 0 do
+    local is_asked = #arg == 0 or lists.contains(arg, name)
+    local path = is_asked and program_of(name:match "^(rust)_" or name:match "^(go)_" or "cpp")
+    for i = 3, path and #case or 0 do
       local kinds, most, objects = kinds_of(path, name, case[i])
       local is_right = RIGHT[wanted](kinds) or false
       tried, right = tried + 1, right + (is_right and 1 or 0)

@@ -94,6 +94,14 @@ local function is_passed_on(path, fn)
     or fn:find "^operator new" or fn:find "^std::" or fn:find "^__gnu_cxx::"
 end
 
+-- What starts a program's or a thread's own first function.
+local STARTS = { "^__libc_start_", "^_start$", "^start_thread$", "^clone3?$", "^__clone3?$",
+  "^execute_native_thread_routine$", "^std::rt::lang_start", "__rust_begin_short_backtrace" }
+
+local function is_start(fn)
+  return lists.any(STARTS, function(pattern) return fn:find(pattern) ~= nil end)
+end
+
 -- The functions of a site from the first that asks for itself, and where that does.
 local function callers_of(self, frames)
   local names, place = {}, nil
@@ -101,6 +109,7 @@ local function callers_of(self, frames)
     local file = frame.file and self.found.files[frame.file]
     local at = file and self.attribution:place(file, frame.offset)
     local fn = at and at.fn or "?"
+    if #names > 0 and is_start(fn) then break end
     if #names > 0 or not file or not is_passed_on(file.path, fn) or i == #frames then
       place = place or { file = file, at = at }
       if #names < SHOWN_FRAMES then names[#names + 1] = fn end
@@ -165,14 +174,17 @@ end
 
 -- ---- lines ---------------------------------------------------------------------------------------------
 
--- Where in its object an access is: exact in variables, else by cache line. nil: it is not certain.
+-- Where in its object an access is. nil: it is not certain.
 local function place_in(object, access)
   if not access.has_place or object.kind == "stack" then return nil end
   if object.origin then return object.origin end
-  if access.start == 0 then return nil end
-  local offset = tonumber(access.address - access.start)
-  if object.kind == "block" then return offset end
-  return offset - offset % sharing.LINE
+  return access.start ~= 0 and tonumber(access.address - access.start) or nil
+end
+
+-- By what it is told: in memory that was mapped by cache line.
+local function told_place(object, place)
+  if not place or object.origin or object.kind == "block" then return place end
+  return place - place % sharing.LINE
 end
 
 local function line_of(lines, object)
@@ -208,18 +220,19 @@ end
 local UNKNOWN = { fn = "?" }
 
 -- Bytes whose address is certain, for the search of shared cache lines. A thread's own variables have none.
-local function add_to_sharing(self, access, object, at, place)
+local function add_to_sharing(self, access, object, at, place, offset)
   self.sharing:saw(access.pid, access.tid)
   if access.has_place and not access.is_of_thread and type(access.address) == "number" then
     access.is_write = at.is_write or false
-    self.sharing:add(access, { object = object.fn, member = at.member, place = at.address, fn = place.fn,
+    self.sharing:add(access, { object = object.fn, member = at.member, place = offset, fn = place.fn,
       source = place.line and (place.line_source or place.source), line = place.line })
   end
 end
 
 local function add(self, access)
   local object = found_object(self, access)
-  local line, offset = line_of(self.lines, object), place_in(object, access)
+  local line, exact = line_of(self.lines, object), place_in(object, access)
+  local offset = told_place(object, exact)
   local code = self.found.files[access.code]
   local place = code and self.attribution:place(code, access.code_offset) or UNKNOWN
   local fn = place.fn
@@ -242,7 +255,7 @@ local function add(self, access)
   for _, part in ipairs { line, at } do
     part.samples, part.count = part.samples + 1, part.count + self.found.period
   end
-  add_to_sharing(self, access, object, at, place)
+  add_to_sharing(self, access, object, at, place, exact)
 end
 
 local function by_place(a, b)

@@ -76,7 +76,8 @@ end
 
 local function shared_facts(profiles)
   return lists.map(sharing.rows(profiles), function(row)
-    return { label = row.label, sharing = row.kind, count = row.count, share = row.share, parts = row.parts }
+    return { label = row.label, sharing = row.kind, count = row.count, share = row.share, parts = row.parts,
+      apart = row.kind == "false" and sharing.apart(row.parts) or nil }
   end)
 end
 

@@ -9,10 +9,10 @@ local LINE = require("pmclua.profile.sharing").LINE
 local NOTABLE = 0.01            -- of the total
 local MOST_ROWS, MOST_NAMED = 8, 4
 
--- What a part's bytes are called: "counters[3].hits", "heap from main +24".
+-- What a part's bytes are called: "counters[3].hits", "heap from main (x.c:4) +24".
 local function name_of(part)
-  if part.member then return part.object .. part.member end
-  return part.place and ("%s +%d"):format(part.object, part.place) or part.object
+  local name, is_place = part.object .. (part.member or ""), not part.member or part.member:find "^ "
+  return part.place and is_place and ("%s +%d"):format(name, part.place) or name
 end
 
 -- The line's own name: its objects, with its place in those that are larger.
@@ -88,9 +88,45 @@ local function deeds(row)
   return shown
 end
 
+---@class pmclua.ApartBytes bytes of a line that only some threads access, and padding would move to another
+---@field from integer
+---@field to integer
+---@field threads integer[]
+
+--- The bytes that each thread has, those that overlap together: what padding would separate.
+---@param parts pmclua.SharedPart[]
+---@return pmclua.ApartBytes[] in the order of bytes
+function M.apart(parts)
+  local sorted, groups = lists.copy(parts), {}
+  table.sort(sorted, function(a, b) return a.offset < b.offset end)
+  for _, part in ipairs(sorted) do
+    local group, to = groups[#groups], part.offset + part.size - 1
+    if group and part.offset <= group.to then
+      group.to = math.max(group.to, to)
+      group.threads = lists.unique(lists.append(group.threads, { part.thread }))
+    elseif group and #group.threads == 1 and group.threads[1] == part.thread then group.to = to
+    else groups[#groups + 1] = { from = part.offset, to = to, threads = { part.thread } }
+    end
+  end
+  for _, group in ipairs(groups) do table.sort(group.threads) end
+  return groups
+end
+
+-- "bytes 0 to 7 (thread 1) and 8 to 15 (threads 2-3)".
+local function apart_words(parts)
+  local groups = M.apart(parts)
+  local shown = lists.map({ unpack(groups, 1, MOST_NAMED) }, function(group)
+    local are_several = #group.threads > 1
+    return ("%d to %d (%s %s)"):format(group.from, group.to, are_several and "threads" or "thread",
+      text.ranges(group.threads))
+  end)
+  if #groups > #shown then shown[#shown + 1] = ("%d more"):format(#groups - #shown) end
+  return "bytes " .. text.list(shown)
+end
+
 local ADVICE = {
   ["false"] = "%s: %s of the total is at a cache line that threads share without sharing data (%s); "
-    .. "give each thread's data a line of its own (alignas(64)), and compare",
+    .. "give each thread's data a line of its own (alignas(64)), which separates %s, and compare",
   ["true"] = "%s: %s of the total is at data that threads share (%s); padding does not help",
   ["handed over"] = "%s: %s of the total is at a line that one thread has after the other (%s): it is not "
     .. "shared at the same time",
@@ -105,7 +141,7 @@ function M.notes(rows)
   local notable = lists.where(rows, function(row) return row.share >= NOTABLE and ADVICE[row.kind] end)
   return lists.map({ unpack(notable, 1, MOST_NAMED) }, function(row)
     return ADVICE[row.kind]:format(text.safe(row.label), text.percent(row.share),
-      table.concat(deeds(row), "; "))
+      table.concat(deeds(row), "; "), apart_words(row.parts))
   end)
 end
 
