@@ -66,6 +66,9 @@ local options = { margin = opt.margin, build = opt.build, paths = given(opt.path
 local function measured()
   if not opt.range then
     if opt.refine then usage "--refine takes --range and --build" end
+    for _, word in ipairs(opt.words) do
+      if word:find "^%-%-?%a" then usage("options stand before the results: " .. word) end
+    end
     return pmc.history { files = opt.words, margin = opt.margin }
   end
   options.workload = pmc.command { unpack(opt.words) }

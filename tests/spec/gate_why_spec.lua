@@ -161,6 +161,17 @@ int main(void) { outer(%d * 3000L); return 0; }
       assert.matches("the new result was counted with %S* of hash %x+, which is no longer there; count again",
         told("--old-program", folder .. "/kept"))
     end)
+
+    it("takes what `pmclua stat` counted, which passes its own input on", function()
+      for name, rounds in pairs { old = 20, new = 26 } do
+        require("lfs").mkdir(folder .. "/" .. name .. "-side")
+        built(name .. "-side/prog", rounds, 1)
+        support.pmclua({ "stat", "-e", "valgrind::instructions", "-r", "2", "--store", folder .. "/" .. name
+          .. "-stat.jsonl", "--", "./prog" }, { folder = folder .. "/" .. name .. "-side" })
+      end
+      assert.matches(cause, support.pmclua({ "gate", folder .. "/old-stat.jsonl", folder .. "/new-stat.jsonl",
+        "-l", "valgrind_instructions <= +1%", "--why" }).out)
+    end)
   end)
 end)
 

@@ -141,6 +141,12 @@ describe("a history", function()
     end
   end)
 
+  it("takes options before the results, and says so", function()
+    local found = support.pmclua { "history", "a.jsonl", "--format", "csv" }
+    assert.equal(2, found.status)
+    assert.matches("options stand before the results: --format", found.err, 1, true)
+  end)
+
   it("is of no commit where another user's checkout says one", function()
     support.need(support.have "git" and require("pmclua.core").uid() == 0, "needs git, and root")
     local folder = measured { 10 }

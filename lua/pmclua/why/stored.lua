@@ -78,7 +78,8 @@ local function command_of(side, facts, folder, program)
     if value == provenance.REMOVED then env[name] = false end
   end
   return require("pmclua.workload.command").new { name = side, cwd = folder, env = env,
-    stdin = facts.stdin and paths.from(folder, facts.stdin), program, unpack(facts.argv, 2) }
+    stdin = facts.stdin ~= "inherit" and facts.stdin and paths.from(folder, facts.stdin) or facts.stdin,
+    program, unpack(facts.argv, 2) }
 end
 
 --- The workloads of a stored cell and its baseline.
