@@ -8,7 +8,7 @@ local M = {}
 ---@field name string as it is written: "M.read", "Columns:take"
 ---@field line integer where it is defined
 ---@field params { name: string, type: table, optional: boolean }[]
----@field returns table[] types
+---@field returns { type: table }[]
 
 -- A type, which may go on in the lines that follow.
 local function read_type(text, following)
@@ -31,7 +31,7 @@ end
 
 READ["return"] = function(block, text, following)
   local t = read_type(text, following)
-  table.insert(block.returns, t)
+  table.insert(block.returns, { type = t })
   return t
 end
 

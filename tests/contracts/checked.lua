@@ -11,46 +11,43 @@ local M = {}
 -- What specs pass wrongly on purpose, and what that is reported as further in.
 local on_purpose, reported = {}, {}
 
+-- Values differ, the mistake is the same.
+local function is_reported(text) return reported[(text:gsub("%d+", ""))] end
+
+local context = { classes = signatures.classes, is_reported = is_reported }
+
 -- `level` is that of the caller.
-local function report(signature, what, why, level)
-  local caller = debug.getinfo(level, "Sl")
+local function report(signature, what, level, why, is_of_class)
+  local caller = debug.getinfo(level + 1, "Sl")
   local from = caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
-  -- A field that is false is so for all who are given its class.
-  local of_class, where, field = why:match "^.*()pmclua[%w_.]* %((%S+:%d+)%): (field .*)$"
-  if of_class then why = where .. ": " .. why:sub(of_class):match "^%S+" .. ": " .. field end
-  local text = of_class and why or ("%s: %s: %s: %s"):format(signature.where, signature.name, what, why)
+  local text = is_of_class and why or ("%s: %s: %s: %s"):format(signature.where, signature.name, what, why)
   if what:find "^parameter" and from:find "_spec%.lua:" then on_purpose[why] = true end
-  if reported[text] or on_purpose[why] then return end
-  reported[text] = true
+  if is_reported(text) or on_purpose[why] then return end
+  reported[(text:gsub("%d+", ""))] = true
   local file = io.open(signatures.report, "a")
   if not file then return end
   file:write(text, " (called from ", from, ")\n")
   file:close()
 end
 
-local function mistake(place, value)
-  if value == nil and place.optional then return nil end
-  return values.mistake(place.type, value, signatures.classes)
+local function check(signature, what, place, value, level)
+  if value == nil and place.optional then return end
+  local why, is_of_class = values.mistake(place.type, value, context)
+  if why then report(signature, what, level + 1, why, is_of_class) end
 end
 
 local function check_arguments(signature, ...)
   for i, param in ipairs(signature.params) do
-    if param.name == "..." then
-      for k = i, select("#", ...) do
-        local why = mistake(param, (select(k, ...)))
-        if why then report(signature, "parameter '...'", why, 5) end
-      end
-      return
+    local last = param.name == "..." and select("#", ...) or i
+    for k = i, last do
+      check(signature, ("parameter '%s'"):format(param.name), param, select(k, ...), 4)
     end
-    local why = mistake(param, (select(i, ...)))
-    if why then report(signature, ("parameter '%s'"):format(param.name), why, 5) end
   end
 end
 
 local function check_returns(signature, ...)
   for i, result in ipairs(signature.returns) do
-    local why = values.mistake(result, (select(i, ...)), signatures.classes)
-    if why then report(signature, ("return %d"):format(i), why, 4) end
+    check(signature, "return " .. i, result, (select(i, ...)), 3)
   end
 end
 

@@ -52,8 +52,9 @@ local function check_names(modules, classes, mistakes)
   for _, module in ipairs(modules) do
     for _, f in ipairs(module.functions) do
       local where = ("%s:%d"):format(module.path, f.line)
-      for _, param in ipairs(f.params) do unknown_names(where, param.type, f.generic, classes, mistakes) end
-      for _, t in ipairs(f.returns) do unknown_names(where, t, f.generic, classes, mistakes) end
+      for _, places in ipairs { f.params, f.returns } do
+        for _, place in ipairs(places) do unknown_names(where, place.type, f.generic, classes, mistakes) end
+      end
     end
   end
   for _, class in pairs(classes) do
