@@ -21,12 +21,13 @@ local function report(signature, what, level, why, is_of_class)
   local caller = debug.getinfo(level + 1, "Sl")
   local from = caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
   local text = is_of_class and why or ("%s: %s: %s: %s"):format(signature.where, signature.name, what, why)
-  if what:find "^parameter" and from:find "_spec%.lua:" then on_purpose[why] = true end
+  local is_spec = from:find "_spec%.lua:" or from:find "^%(command line%)"
+  if is_spec and what:find "^parameter" then on_purpose[why] = true end
   if is_reported(text) or on_purpose[why] then return end
   reported[(text:gsub("%d+", ""))] = true
   local file = io.open(signatures.report, "a")
   if not file then return end
-  file:write(text, " (called from ", from, ")\n")
+  file:write(text, "\t", signature.name, " called from ", from, "\n")
   file:close()
 end
 

@@ -89,7 +89,7 @@ describe("counts of CPUs that came or went", function()
   end)
 
   it("say nothing against times, and other remarks nothing against counts", function()
-    local timed = { events = { made.event("duration_time", { tool = "wall_ns", unit = "ns", attr = false }) },
+    local timed = { events = { made.event("duration_time", { tool = "wall_ns", unit = "ns", attr = {} }) },
       pass_events = { {} }, primary = "duration_time" }
     assert.is_table(row_of(result_of({ WENT }, nil, timed), "duration_time").verdict)
     local other = { "CPU time was short", "the CPU went to sleep" }

@@ -80,7 +80,7 @@ describe("contracts", function()
     ["none of the words"] = { 'M.bake("a", 1, "warm")', [['how': "warm" is none of the alternatives]] },
     ["a field of a class, once for all who have it"] = {
       'M.count { { eggs = 1 } } M.count { { eggs = 2 } }',
-      "^lua/pmclua/kitchen.lua:3: pmclua.Cake: field 'name': nil is no string [^\n]+\n$" },
+      "^lua/pmclua/kitchen.lua:3: pmclua.Cake: field 'name': nil is no string\t[^\n]+\n$" },
     ["an item that is no such class"] = { "M.count { 3 }", "parameter 'cakes': item 1: 3 is no pmclua.Cake" },
     ["one of any number of arguments"] = { "M.count({}, 1, 'two')",
       [[parameter '...': "two" is no integer]] },

@@ -164,7 +164,7 @@ end
 
 --- A value in the unit of its event or metric: "ns" is a time, "B" memory, "%" a share of 1, "" a
 --- count; any other unit follows the number.
----@param value? number
+---@param value? number|ffi.cdata*
 ---@param unit? string
 ---@return string
 function M.value(value, unit)

@@ -281,11 +281,11 @@ end
 
 ---@class pmclua.core.Instruction
 ---@field bytes string
----@field text string "mov eax, dword ptr [rdi]"; addresses in it are offsets in the file
----@field is_return boolean
----@field jumps boolean to an address relative to its end, as a call may
----@field reads boolean or writes at such an address
----@field unfit boolean not to be executed with registers of no meaning
+---@field text? string "mov eax, dword ptr [rdi]"; addresses in it are offsets in the file
+---@field is_return? boolean
+---@field jumps? boolean to an address relative to its end, as a call may
+---@field reads? boolean or writes at such an address
+---@field unfit? boolean not to be executed with registers of no meaning
 ---@field relative integer where in it that address is, from 0
 ---@field relative_bytes integer 0: it has none, or its bits are no bytes (arm64)
 

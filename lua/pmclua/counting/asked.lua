@@ -128,13 +128,18 @@ function M.metrics(value, wrong)
   return metrics
 end
 
+---@class pmclua.Asked what is to be counted, in an experiment or by itself
+---@field events pmclua.Event[]
+---@field metrics pmclua.Metric[]
+---@field factors { name: string, levels: any[] }[]
+
 -- ---- names ----
 
 local OF_REPETITIONS = { iterations = true, wall_ns = true }
 
 -- A name in a formula, and of a field of a cell, is that of one thing. The same thing twice is said elsewhere.
 --- Reports what is called like something else.
----@param declaration { factors: table[]?, events: pmclua.Event[], metrics: pmclua.Metric[] }
+---@param declaration pmclua.Asked
 ---@param wrong fun(form: string, ...)
 ---@param reserved fun(name: string): string? why nothing may have a name; nil: it is free
 function M.check_names(declaration, wrong, reserved)
@@ -147,7 +152,7 @@ function M.check_names(declaration, wrong, reserved)
     if why then wrong("%s cannot be called '%s': %s", what, name, why) end
     taken[name] = before or { what = what, formula = formula }
   end
-  for _, factor in ipairs(declaration.factors or {}) do take("a factor", factor.name) end
+  for _, factor in ipairs(declaration.factors) do take("a factor", factor.name) end
   for _, event in ipairs(declaration.events) do take("an event", event.field) end
   for _, one in ipairs(declaration.metrics) do take("a metric", one.name, one.formula) end
 end
@@ -155,7 +160,7 @@ end
 --- Events and metrics by themselves, without an experiment: those that were asked for and those that metrics need.
 ---@param spec { events: any, metrics: any }
 ---@param reserved fun(name: string): string? why nothing may have a name
----@return { events: pmclua.Event[], metrics: pmclua.Metric[] } asked
+---@return pmclua.Asked
 ---@return string[] mistakes
 function M.check(spec, reserved)
   local mistakes, wrong = checking.mistakes()

@@ -100,7 +100,7 @@ local function rename_margins(declaration, names)
 end
 
 --- Replaces them, in the events of a declaration and wherever these are named.
----@param declaration pmclua.Declaration changed
+---@param declaration pmclua.Asked changed
 function M.replace(declaration)
   local names
   declaration.events, names = replaced(declaration.events)

@@ -169,7 +169,7 @@ local function add_for_own(declaration, have, item, wrong)
 end
 
 --- Replaces a word that stands for several events by their sum, in formulae.
----@param declaration pmclua.Declaration changed
+---@param declaration pmclua.Asked changed
 ---@param parts table<string, string[]> fields of events by the word
 function M.bind(declaration, parts)
   if next(parts) == nil then return end
@@ -196,7 +196,7 @@ end
 
 --- Adds cycles and instructions, which show that passes did the same work, where they can be counted and nothing is
 --- called so. Returns whether it added any.
----@param declaration pmclua.Declaration changed
+---@param declaration pmclua.Asked changed
 ---@return boolean
 function M.anchors(declaration)
   local have, count = known_names(declaration), #declaration.events
@@ -207,7 +207,7 @@ function M.anchors(declaration)
 end
 
 --- Adds them, after the script's own.
----@param declaration pmclua.Declaration changed
+---@param declaration pmclua.Asked changed
 ---@param wrong fun(form: string, ...) gets each mistake
 function M.events(declaration, wrong)
   add_metrics(declaration)

@@ -38,7 +38,7 @@ end
 local LEAST_SHARE = 0.01        -- of the time: from less a count, 0 above all, says nothing of the rest
 
 --- How an event was counted, by its times.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param enabled number|ffi.cdata*|nil ns
 ---@param running number|ffi.cdata*|nil ns
 ---@return pmclua.ReadingStatus status
@@ -55,7 +55,7 @@ function M.status(event, enabled, running)
 end
 
 --- Whether other events, or another user of its counters, had them for a part of the time.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param share number of M.status
 ---@return boolean
 function M.was_kept_off(event, share) return share < 1 and not event.core_cpus end
@@ -75,7 +75,7 @@ end
 
 --- Whether a count of the event can be too small to be true: a time that Linux samples is not known below a tick,
 --- and a counter that must advance but stood still did not count (virtual machines show such counters).
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@return boolean
 function M.may_be_too_small(event) return event.grain_ns ~= nil or must_advance(event) end
 
@@ -86,7 +86,7 @@ local HARDWARE, CACHE, RAW = 0, 3, 4            -- linux/perf_event.h
 local GENERIC = { [0] = CYCLES, INSTRUCTIONS }
 
 --- The most that a CPU's core can count of an event in a nanosecond; nil for an event that is not a core's.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@return number?
 function M.most_per_ns(event)
   local attr, pmu = event.opened or event.attr, event.pmu or ""
@@ -112,7 +112,7 @@ local function is_beyond(event, raw, running)
 end
 
 --- A raw count; nil where it is too small or too large to be true.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param raw number|ffi.cdata*|false|nil
 ---@param running? number|ffi.cdata* ns
 ---@return number|ffi.cdata*|nil
@@ -125,18 +125,18 @@ end
 --- Whether the PMU may lack the event's code. Arm PMUs open a code that they lack and count 0: where every reading
 --- is 0 the status is "unverified" and the cause "only-zeros". Any other count shows that the PMU has the code, and
 --- then its zeros are counts, too.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@return boolean
 function M.is_unverified(event) return event.verified == false end
 
 -- ---- readings --------------------------------------------------------------------------------------------
 
 --- The value of a reading in the event's unit, and how it was obtained.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param raw number|ffi.cdata*|false|nil
 ---@param enabled number|ffi.cdata*|nil ns
 ---@param running number|ffi.cdata*|nil ns
----@param elsewhere fun(at: any): boolean|false|nil of M.elsewhere
+---@param elsewhere false|nil|fun(at: any): boolean of M.elsewhere
 ---@param at any which reading, as `elsewhere` takes it
 ---@return number? value
 ---@return pmclua.ReadingStatus status
@@ -158,7 +158,7 @@ end
 
 --- For an event of one kind of core: a function that tells of a reading whether the program ran on another kind all
 --- the time, so that 0 is the event's count. Nil for any other event.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param events table[] the list that it is of
 ---@param read fun(index: integer, at: any): number?, number?, number?  raw count, enabled and running of an event
 ---@return (fun(at: any): boolean)?
@@ -194,7 +194,7 @@ local REASONS = {
 }
 
 --- Why an event has no number.
----@param event pmclua.Event or the header's entry of one
+---@param event pmclua.CodedEvent or the header's entry of one
 ---@param cause? string pmclua.ReadingCause, or another of a column
 ---@return string? nil: it is none of a reading's
 function M.why(event, cause)

@@ -86,7 +86,7 @@ local function format_numeric(event)
 end
 
 --- A spec that is encoded as the same attr. It is the plainest one, not the one that was asked.
----@param event pmclua.Event
+---@param event pmclua.CodedEvent
 ---@return string
 function M.event(event)
   if event.source == "tool" then return tool.name_of(event.tool) end

@@ -14,12 +14,9 @@ local problem = lazy.module "pmclua.event.problem"
 
 local M = {}
 
----@class pmclua.Event
----@field spec? string as asked; nil of what is named otherwise
----@field name string as shown; the label where one was given
----@field field string its name in formulae
+---@class pmclua.CodedEvent what a spec is coded as, without the names and the unit that every event gets
 ---@field part_of string? where a word stands for events of several PMUs: the word, as a name in formulae
----@field attr table? ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
+---@field attr? table ABI field name to number, u64 above 2^53, or text (uprobe_path, kprobe_func)
 ---@field source? "hardware"|"software"|"cache"|"raw"|"pmu"|"tracepoint"|"breakpoint"|"probe"|"pfm"|"tool"|"valgrind"|
 ---  "syscalls"|"absent"
 ---@field pmu string? its sysfs name, or libpfm4's; "cpu" is the core PMU, whatever its name is
@@ -27,8 +24,6 @@ local M = {}
 ---@field core_cpus string? the CPUs whose tasks it counts, on hybrid machines
 ---@field leader integer? index of its group's leader in the list; nil: it is one, or alone
 ---@field group string? name of its group
----@field unit string
----@field scale number the count times this is in `unit`
 ---@field verified? boolean false: nothing says that the PMU has such a code
 ---@field tool string? the field of the record that it is read from; it has no attr
 ---@field simulated string[]? which of Valgrind's counters are summed, or the system call; it has no attr
@@ -50,6 +45,14 @@ local M = {}
 ---@field placed table[]? how the config words of a PMU's event came about
 ---@field snapshot boolean? the value is a level, not a count
 ---@field per_package boolean?
+---@field unit? string
+
+---@class pmclua.Event: pmclua.CodedEvent
+---@field spec? string as asked; nil of what is named otherwise
+---@field name string as shown; the label where one was given
+---@field field string its name in formulae
+---@field unit string
+---@field scale number the count times this is in `unit`
 
 ---@class pmclua.event.Options
 ---@field sysfs string? root instead of SYSFS_PATH or /sys

@@ -66,9 +66,10 @@ function M.name(spelling)
 end
 
 --- The functions that a name, with parameters or without, means; none: {}.
----@param symbols pmclua.core.Symbols
+---@generic T: { shown: string }
+---@param symbols { match: fun(self: table, spelling: string): T[] } pmclua.core.Symbols, or what is looked up as in these
 ---@param spelling string
----@return pmclua.core.Symbol[]
+---@return T[]
 function M.match(symbols, spelling)
   local found = symbols:match(spelling)
   local head, parameters, qualifiers = split(spelling)

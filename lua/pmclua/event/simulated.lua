@@ -68,7 +68,7 @@ function M.spec(name) return ("%s::%s"):format(M.PMU, name) end
 
 --- The event of a name behind "valgrind::".
 ---@param name string
----@return pmclua.Event? event without what every event gets (encode.lua)
+---@return pmclua.CodedEvent?
 function M.find(name)
   local row = lists.find(M.events, function(row) return row[1] == name end)
   return row and { source = "valgrind", pmu = M.PMU, simulated = { unpack(row[2]) },

@@ -23,7 +23,7 @@ function M.names() return lists.append({ M.TOTAL }, lists.keys(numbers())) end
 
 --- The event of a name behind "syscalls::".
 ---@param name string
----@return pmclua.Event? event without what every event gets (encode.lua)
+---@return pmclua.CodedEvent?
 function M.find(name)
   if name ~= M.TOTAL and not numbers()[name] then return nil end
   return { source = M.PMU, pmu = M.PMU, simulated = { name }, own_field = text.field(M.spec(name)) }
@@ -44,7 +44,7 @@ function M.asked(events)
 end
 
 --- The description of an event.
----@param event pmclua.Event
+---@param event pmclua.CodedEvent
 ---@return string
 function M.description(event)
   local name = event.simulated[1]

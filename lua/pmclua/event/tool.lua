@@ -40,7 +40,7 @@ end
 
 --- The tool event of that name.
 ---@param name string
----@return table? event
+---@return pmclua.CodedEvent?
 function M.find(name)
   local row = row_of(NAME, name)
   return row and { source = "tool", tool = row[2], unit = row[3], take = row[6],

@@ -13,12 +13,9 @@ local check = keys.check
 local declare = {}
 
 --- The checked declaration. Lists keep the script's order.
----@class pmclua.Declaration
+---@class pmclua.Declaration: pmclua.Asked
 ---@field name? string
 ---@field question? string
----@field events pmclua.Event[]
----@field metrics pmclua.Metric[]
----@field factors { name: string, levels: any[] }[]
 ---@field workloads? table[]
 ---@field per { name: string, formula: string }?
 ---@field baseline table?  partial cell: { workload =, factor = level }

@@ -70,7 +70,7 @@ local M = {}
 ---@field few integer lines that were joined as others, which is a row of `lines` with key "others"
 ---@field rest pmclua.LedgerRow[] what is not attributed, by reason
 ---@field total pmclua.LedgerRow
----@field groups? integer[] the layout of each pair
+---@field groups? (integer|string)[] the layout of each pair
 ---@field comparisons integer lines that were tested together
 ---@field uncompared { why: string, sources: string[] }[] why functions with lines of these are one line each
 ---@field grown? pmclua.GrownChain of functions with what they call: where the difference comes from
@@ -83,7 +83,7 @@ local M = {}
 ---@field lines pmclua.LedgerLine[]
 ---@field exact? boolean nothing was sampled: what is the same in all repetitions is known without statistics
 ---@field paired? boolean false: B's repetitions did not run in A's blocks
----@field groups? integer[] the layout of each pair: repetitions of one layout are one observation
+---@field groups? (integer|string)[] the layout of each pair: repetitions of one layout are one observation
 ---@field incomplete? string why nothing is concluded: too much of what was to be counted is missing
 ---@field uncompared? { why: string, sources: string[] }[] why functions with lines of these are not divided
 ---@field overlaps? boolean lines have parts in common: nothing is said of what they lack, and none are joined

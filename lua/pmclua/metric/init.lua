@@ -21,13 +21,15 @@ local M = lazy.fields({}, {
   ["pmclua.metric.definition"] = { "restore" }, ["pmclua.metric.evaluate"] = { "holds" },
 })
 
----@class pmclua.Formula
+---@class pmclua.Computed
+---@field needs string[] names, in the order of first use
+---@field evaluate fun(lookup: pmclua.Lookup): number?, string?
+
+---@class pmclua.Formula: pmclua.Computed
 ---@field formula string its text
 ---@field source string the text that positions are places in
----@field needs string[] names, in the order of first use
 ---@field places table<string, integer> where each stands first, bytes from 1
 ---@field uses_iterations boolean
----@field evaluate fun(lookup: pmclua.Lookup): number?, string?
 
 ---@class pmclua.metric.Threshold
 ---@field text string a condition in perf's language
@@ -345,10 +347,10 @@ end
 
 --- A metric, condition, prediction or limit in which names stand for sums of others: of the events that a
 --- word stands for on several PMUs.
----@param parsed pmclua.Formula
+---@param parsed { formula: string, needs: string[] } pmclua.Formula, or what comparison or limit gave
 ---@param parts table<string, string[]> name to the names that it is the sum of
 ---@param kind? "condition"|"comparison"|"limit" nil: a metric
----@return pmclua.Formula the formula itself where it needs none of them
+---@return { formula: string, needs: string[] } the formula itself where it needs none of them
 function M.with_sums(parsed, parts, kind)
   if parsed.stored then return parsed end    -- a vendor's has the sums in it
   local by, is_needed = {}, false

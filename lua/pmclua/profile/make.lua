@@ -13,7 +13,7 @@ local lists = require "pmclua.base.lists"
 local M = {}
 
 ---@class pmclua.ProfileAt what one instruction took
----@field address number offset in the file; of "[linux]" and "[memory]" an address
+---@field address number|ffi.cdata*|nil offset in the file; of "[linux]" and "[memory]" an address; nil: not known
 ---@field line? integer
 ---@field source? string file of the line
 ---@field inlined? table[] functions that it was copied with, innermost first
@@ -32,7 +32,7 @@ local M = {}
 ---@field nameless? true
 ---@field kind? "kernel"|"jit"
 ---@field count number
----@field samples integer
+---@field samples? integer nil: it was simulated
 ---@field at pmclua.ProfileAt[] by address
 ---@field code? pmclua.KeptCode[] of what was sampled, as far as there was room
 
@@ -53,7 +53,7 @@ local M = {}
 ---@field threads? table<string, table<string, number>> with entries: by thread, counted from 1 in the order of their
 ---  start, from 2 on: count by function
 ---@field data? pmclua.DataProfile the same total by what was accessed
----@field exact? true every single event was recorded
+---@field exact? boolean every single event was recorded
 ---@field sources? table<string, pmclua.SourceText> by path: what the lines of each source that it names read like
 ---@field source "samples"|"valgrind"
 
@@ -157,7 +157,7 @@ end
 
 --- The profile of one repetition.
 ---@param found pmclua.core.Samples
----@param event pmclua.Event with the attr that was opened
+---@param event { name: string, unit: string, attr: table? } attr: as it was opened
 ---@param attribution pmclua.Attribution
 ---@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean, data?: boolean, log?: string }
 ---  lines: source lines will be shown; log: path of a log of allocations

@@ -284,7 +284,7 @@ end
 -- ---- lines of a ledger ----
 
 --- A line's verdict: "more", "fewer", "skewed"; of times "less". Empty where lines are not judged.
----@param row pmclua.LedgerRow
+---@param row { verdict: string? }
 ---@param unit? string of the ledger
 ---@return string
 function M.line_verdict(row, unit)

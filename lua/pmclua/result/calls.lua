@@ -21,8 +21,8 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
 ---@field mean number? of a call
 ---@field n number calls in the distribution
----@field min number?
----@field max number?
+---@field min number|ffi.cdata*|nil exact
+---@field max number|ffi.cdata*|nil
 ---@field share number? of the whole run's count
 ---@field least number? `sum` is the most that it may be, and this the least: calls of theirs were left without return
 ---@field ran number? share of the time that a scaled event was on the PMU

@@ -23,7 +23,7 @@ local M = {}
 ---@field number integer place in the plan
 ---@field region string?
 ---@field thread integer|string|nil
----@field cpu integer?
+---@field cpu integer|string|nil a CPU, or a core or package as "S0-D0-C1"
 ---@field interval integer?
 ---@field task integer? of a launched program: its rank
 ---@field repetitions integer summarised, in the pass that has most

@@ -280,7 +280,7 @@ end
 
 --- The values of a metric in a cell, one for each repetition in which all it needs was counted.
 ---@param cell pmclua.Cell
----@param metric pmclua.Metric
+---@param metric pmclua.Computed
 ---@return pmclua.Values
 function M.of_metric(cell, metric)
   local columns, base, absent = columns_of(cell, metric)

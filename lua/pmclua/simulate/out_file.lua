@@ -139,7 +139,7 @@ function M.add(total, counts)
 end
 
 --- The sums of several files.
----@param list pmclua.OutFile[]
+---@param list (pmclua.OutFile|pmclua.HeapFile)[]
 ---@return table<string, number|ffi.cdata*>
 function M.sum(list)
   local total = {}

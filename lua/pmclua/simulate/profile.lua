@@ -84,7 +84,7 @@ local function take(lines, file, counters, program)
 end
 
 --- The profile of an event in a run of a command.
----@param files pmclua.OutFile[] all that Valgrind wrote of the run
+---@param files (pmclua.OutFile|pmclua.HeapFile)[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
 ---@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, string>,
 ---  text?: fun(line: table): string?, copied?: fun(full: string, source?: string, number: integer): table[]? } that was

@@ -20,7 +20,7 @@ local ROUNDS, HALVINGS = 50, 20     -- of Gauss and Newton's method
 ---@field inverse? number[][] of the normal matrix: times the variance of the residuals, the covariance of p
 ---@field log fun(p: number[], x: number): number? the logarithm of the curve; nil where it is not above 0
 ---@field slopes fun(p: number[]?, x: number): number[] the derivatives of that by each parameter
----@field breaks number[] logarithms of the sizes at which the exponent changes
+---@field breaks? number[] logarithms of the sizes at which the exponent changes
 ---@field squares? number the sum of the squares of the residuals
 
 -- ---- linear least squares --------------------------------------------------------------------------------

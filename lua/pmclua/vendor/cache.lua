@@ -11,8 +11,8 @@ local M = {}
 local FORM = "pmclua vendor tables 8 "
 local LARGEST = 64 * 1024 * 1024  -- bytes
 
---- The private folder of what is kept; nil: there is none.
----@return string?
+--- The private folder of what is kept; nil or false: there is none.
+---@return string|false|nil
 function M.folder()
   local base = paths.cache()
   local path = base and base .. "/vendor"

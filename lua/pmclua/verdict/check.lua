@@ -154,7 +154,7 @@ end
 --- Judges an estimate of new against old by a relative limit: it fails only where the whole interval is beyond
 --- it, and passes only where the whole interval is within it.
 ---@param limit table of metric.limit
----@param found pmclua.Verdict new against the baseline
+---@param found pmclua.Compared new against the baseline
 ---@param observed number
 ---@param before number the baseline
 ---@return pmclua.GateResult

@@ -24,21 +24,24 @@ local WORDS = {
   ratio = { less = "lower", more = "higher" },
 }
 
----@class pmclua.Verdict
----@field verdict? "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
+---@class pmclua.Compared of new values against the baseline's
 ---@field ratio? number to the baseline; absent where the baseline's median is not above 0
 ---@field low? number of the ratio's interval; absent where there are too few values
 ---@field high? number
 ---@field difference? pmclua.Shift in units of the quantity, where zeros forbid ratios
 ---@field p? number of the Mann-Whitney test, beside a difference
----@field level number as asked
 ---@field coverage? number as reached
+---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student"|"bootstrap"|"runs" Student's of means,
+---  bootstrap of slopes, runs.lua of several runs
+---@field reason? string why it is undecided, where not by the interval alone
+
+---@class pmclua.Verdict: pmclua.Compared
+---@field verdict? "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
+---@field level number as asked
 ---@field margin? number
 ---@field floor? number noise floor that was applied
----@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student"|"bootstrap" Student's of means, bootstrap of slopes
 ---@field n integer repetitions
 ---@field n_baseline integer
----@field reason? string why it is undecided, where not by the interval alone
 
 -- ---- the interval, by what the values allow -------------------------------------------------------------
 

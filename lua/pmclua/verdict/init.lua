@@ -18,7 +18,7 @@ lazy.fields(M, {
 -- ---- levels and margins ------------------------------------------------------------------------------
 
 --- Whether a verdict says that the two sides differ.
----@param found pmclua.Verdict
+---@param found { verdict: string? }
 ---@return boolean
 function M.differs(found) return found.verdict ~= "same" and found.verdict ~= "undecided" end
 

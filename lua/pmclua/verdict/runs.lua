@@ -14,7 +14,7 @@ local M = {}
 --- deviation of times. (Medians of 30 runs of one command on a busy virtual machine had 14 %.)
 M.ASSUMED_SPREAD = 0.15
 
----@class pmclua.BetweenRuns: pmclua.Verdict
+---@class pmclua.BetweenRuns: pmclua.Compared
 ---@field runs integer of the baseline
 ---@field spread number standard deviation between runs: of the logarithm of ratios, or in units of a difference
 ---@field is_assumed boolean? the spread was not measured
@@ -62,7 +62,7 @@ end
 --- A new run against several of the baseline. Where the new run is only another run of the same program, its
 --- median lies about theirs as they lie about each other: the interval is Student's prediction interval,
 --- mean ± t(k - 1)·s·sqrt(1 + 1/k), and never narrower than the mean of the intervals within runs.
----@param list pmclua.Verdict[] of the new run against each, two at least
+---@param list pmclua.Compared[] of the new run against each, two at least
 ---@param level number
 ---@return pmclua.BetweenRuns? found nil where one has no interval
 ---@return string? reason
@@ -89,10 +89,10 @@ end
 
 --- A new run against the only one of the baseline, where runs differ by a given spread: both runs' deviations,
 --- and the interval within them.
----@param found pmclua.Verdict
+---@param found pmclua.Compared
 ---@param spread number standard deviation between runs, as a share
 ---@param level number
----@return pmclua.Verdict found itself where there is no ratio to widen
+---@return pmclua.Compared found itself where there is no ratio to widen
 function M.single(found, spread, level)
   if not has_ratio(found) or not found.low or spread == 0 then return found end
   local between = distribution.normal_upper((1 - level) / 2) * spread * math.sqrt(2)

@@ -25,8 +25,8 @@ local FIRST, GROWTH, MOST = 10, 1.5, 1000       -- blocks at the first look; rat
 ---@class pmclua.StopState
 ---@field n integer finished blocks
 ---@field seconds? number since the start
----@field summaries pmclua.Interval[] of the primary quantity, one for each cell
----@field verdicts pmclua.Verdict[] of the primary quantity, one for each cell but the baseline
+---@field summaries? pmclua.Interval[] of the primary quantity, one for each cell
+---@field verdicts? pmclua.Verdict[] of the primary quantity, one for each cell but the baseline
 ---@field is_enough? boolean what a script's own rule says
 
 --- The most blocks that a rule allows.

@@ -195,7 +195,7 @@ function M.of_user_space(side, times)
     local own = lists.where(profile.lines, function(line) return line.kind ~= "kernel" end)
     if times then own = lists.map(own, function(line) return without(line, line.at or {}, times, i) end) end
     list[i] = { event = profile.event, unit = profile.unit, lines = own, rest = {}, total = profile.total,
-      program = profile.program }
+      program = profile.program, source = profile.source }
   end
   return list
 end
