@@ -4,67 +4,53 @@ local types = require "tests.contracts.types"
 
 local M = {}
 
----@class tests.Annotated
+---@class tests.Place a parameter, result or field
+---@field name any
+---@field type table of types.read
+---@field optional boolean
+
+---@class tests.Annotated a function
 ---@field name string as it is written: "M.read", "Columns:take"
 ---@field line integer where it is defined
----@field params { name: string, type: table, optional: boolean }[]
----@field returns { type: table }[]
+---@field at integer first byte of that line
+---@field param tests.Place[]
+---@field return tests.Place[]
+---@field generic table<string, true>
 
 -- A type, which may go on in the lines that follow.
 local function read_type(text, following)
   for _, line in ipairs(following) do
-    local goes_on = text and text:find "|%s*$" or line:find "^|"
-    local t = text and not goes_on and types.read(text)
+    local goes_on = text:find "|%s*$" or line:find "^|"
+    local t = not goes_on and types.read(text)
     if t then return t end
     text = ("%s %s"):format(text, line)
   end
 end
 
-local READ = {}
+-- Name, "?" and what begins with a type.
+local PLACES = { param = "^([%w_.]+)(%??)%s+(.*)$", field = "^%[?([%w_.]+)%]?(%??)%s+(.*)$",
+  alias = "^([%w_.]+)()%s+(.*)$", ["return"] = "^()()(.*)$" }
 
-function READ.param(block, text, following)
-  local name, optional, rest = text:match "^([%w_.]+)(%??)%s+(.*)$"
-  local param = { name = name, type = read_type(rest, following), optional = optional == "?" }
-  table.insert(block.params, param)
-  return param.type
-end
-
-READ["return"] = function(block, text, following)
-  local t = read_type(text, following)
-  table.insert(block.returns, { type = t })
-  return t
-end
-
-function READ.class(block, text)
-  local name, parent = text:match "^([%w_.]+)%s*:%s*([%w_.]+)"
-  block.class = { name = name or text:match "^[%w_.]+", parent = parent, fields = {} }
-  return block.class.name
-end
-
-function READ.field(block, text, following)
-  local name, optional, rest = text:match "^%[?([%w_.]+)%]?(%??)%s+(.*)$"
-  local t = read_type(rest, following)
-  local field = { name = tonumber(name) or name, type = t, optional = optional == "?" }
-  if block.class then table.insert(block.class.fields, field) end
-  return block.class and field.type
-end
-
-function READ.alias(block, text, following)
-  local name, rest = text:match "^([%w_.]+)%s+(.*)$"
-  block.class = { name = name, alias = read_type(rest, following) }
-  return block.class.alias
-end
-
-function READ.generic(block, text)
-  block.generic[text:match "^[%w_]+"] = true
-  return true
+-- Takes what an annotation says into its block. Returns whether it can be read.
+local function take(block, kind, text, following)
+  if kind == "generic" then block.generic[text:match "^[%w_]+"] = true end
+  if kind == "class" then
+    local name, parent = text:match "^([%w_.]+)%s*:%s*([%w_.]+)"
+    block.class = { name = name or text:match "^[%w_.]+", parent = parent, fields = block.field }
+  end
+  if not PLACES[kind] then return true end
+  local name, optional, rest = text:match(PLACES[kind])
+  local t = rest and read_type(rest, following)
+  if kind == "alias" then block.class = { name = name, alias = t } end
+  table.insert(block[kind], { name = tonumber(name) or name, type = t, optional = optional == "?" })
+  return t and (kind ~= "field" or block.class)
 end
 
 -- The lines behind an annotation, up to the next one, and an end.
 local function following(lines, i)
   local list = {}
   for k = i + 1, i + 4 do
-    local line = (lines[k] or ""):match "^%s*%-%-%-%s*([^@].*)$"
+    local line = lines[k] and lines[k].text:match "^%s*%-%-%-%s*([^@].*)$"
     if not line then break end
     list[#list + 1] = line
   end
@@ -76,29 +62,27 @@ end
 ---@param path string as messages name it
 ---@param text string
 ---@return tests.Annotated[] functions in order
----@return table<string, table> classes by name, as types.mistake takes them
+---@return table<string, table> classes by name: { name, where, parent?, fields } or { name, where, alias = a type }
 ---@return string[] mistakes in the annotations themselves
 function M.read(path, text)
   local functions, classes, mistakes, lines = {}, {}, {}, {}
-  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  for at, line in (text .. "\n"):gmatch "()(.-)\n" do lines[#lines + 1] = { at = at, text = line } end
   local block
   for i, line in ipairs(lines) do
-    if line:find "^%s*%-%-%-" then
-      block = block or { params = {}, returns = {}, generic = {} }
-      local kind, rest = line:match "^%s*%-%-%-@(%l+)%s*(.*)$"
-      if READ[kind] and not READ[kind](block, rest, following(lines, i)) then
+    if line.text:find "^%s*%-%-%-" then
+      block = block or { param = {}, ["return"] = {}, field = {}, alias = {}, generic = {} }
+      local kind, rest = line.text:match "^%s*%-%-%-@(%l+)%s*(.*)$"
+      if kind and not take(block, kind, rest, following(lines, i)) then
         mistakes[#mistakes + 1] = ("%s:%d: no type can be read in '@%s %s'"):format(path, i, kind, rest)
       end
       if block.class and not block.class.where then
         block.class.where = ("%s:%d"):format(path, i)
         classes[block.class.name] = block.class
       end
-    else
-      local name = line:match "function ([%w_.:]+)%s*%(" or line:match "([%w_.]+) = function%("
-      if block and name then
-        block.name, block.line = name, i
-        functions[#functions + 1] = block
-      end
+    elseif block then
+      block.name = line.text:match "function ([%w_.:]+)%s*%(" or line.text:match "([%w_.]+) = function%("
+      block.line, block.at = i, line.at
+      functions[#functions + 1] = block.name and block or nil
       block = nil
     end
   end

@@ -38,7 +38,7 @@ local function check(signature, what, place, value, level)
 end
 
 local function check_arguments(signature, ...)
-  for i, param in ipairs(signature.params) do
+  for i, param in ipairs(signature.param) do
     local last = param.name == "..." and select("#", ...) or i
     for k = i, last do
       check(signature, ("parameter '%s'"):format(param.name), param, select(k, ...), 4)
@@ -47,7 +47,7 @@ local function check_arguments(signature, ...)
 end
 
 local function check_returns(signature, ...)
-  for i, result in ipairs(signature.returns) do
+  for i, result in ipairs(signature["return"]) do
     check(signature, "return " .. i, result, (select(i, ...)), 3)
   end
 end

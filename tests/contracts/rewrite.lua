@@ -1,103 +1,69 @@
 --- rewrite.lua: the text of a module with checks in it, in the lines that were there.
 
-local pretty = require "pl.pretty"
-
 local tokens = require "tests.mutants.tokens"
 
 local M = {}
 
 local OPENS = { ["function"] = true, ["do"] = true, ["if"] = true, ["repeat"] = true }
-local CLOSES = { ["end"] = true, ["until"] = true, ["else"] = true, ["elseif"] = true }
+local CLOSES = { ["end"] = 1, ["until"] = 1, ["else"] = 0, ["elseif"] = 0 }          -- how many blocks
+
+-- Where the return statement of the i-th token ends: with its block.
+local function end_of_return(all, i)
+  local depth = 0
+  for k = i + 1, #all do
+    local closes = CLOSES[all[k].text]
+    if closes and depth == 0 then return all[k].at end
+    depth = depth + (OPENS[all[k].text] and 1 or 0) - (closes or 0)
+  end
+end
 
 ---@class tests.Function
 ---@field at integer the first byte of the word "function"
 ---@field body integer the first byte of its body
 ---@field stop integer the first byte of its "end"
----@field ends_in_return boolean
----@field arguments string[] names
----@field returns { from: integer, to: integer }[] bytes between the word "return" and what ends the statement
+---@field returns { from: integer, to: integer }[] bytes from behind the word "return" to what ends the statement
 
--- All functions of a text, in order, with their return statements.
+-- All functions of a text, in order.
 local function functions_of(text)
-  local list, open = {}, {}
   local all, starts = tokens.of(text, "lua")
-  local scope = {}                                            -- the innermost function, by depth
-  for _, t in ipairs(all) do
-    local top = open[#open]
-    if t.kind == "word" and CLOSES[t.text] then
-      if top and top.from then
-        if top.owner then table.insert(top.owner.returns, { from = top.from, to = t.at }) end
-        top.ended, top.from = true, nil
+  local list = {}
+  for k, body in ipairs(starts) do list[k] = { body = body, returns = {} } end
+  for i, t in ipairs(all) do
+    local f = list[t.scope]
+    if f then
+      f.at, f.stop = f.at or t.at, t.at
+      if t.text == "return" then
+        table.insert(f.returns, { from = t.at + #"return", to = end_of_return(all, i) })
       end
-      if t.text == "end" or t.text == "until" then
-        table.remove(open)
-        if top.opens then
-          top.opens.stop, top.opens.ends_in_return = t.at, top.ended or false
-          table.remove(scope)
-        end
-      elseif top then top.ended = nil end
-    elseif t.kind == "word" and OPENS[t.text] then
-      local block = {}
-      if t.text == "function" then
-        block.opens = { at = t.at, body = starts[#list + 1], returns = {} }
-        list[#list + 1] = block.opens
-        scope[#scope + 1] = block.opens
-      end
-      block.owner = scope[#scope]
-      open[#open + 1] = block
-    elseif t.kind == "word" and t.text == "return" and top then
-      top.from = t.at + #"return"
     end
   end
-  for _, f in ipairs(list) do
-    f.arguments = {}
-    local inside = text:sub(f.at, f.body - 1):match "%((.*)%)"
-    for name in inside:gmatch "[%w_.]+" do table.insert(f.arguments, name) end
-  end
   return list
 end
 
-local function line_starts(text)
-  local list = { 1 }
-  for at in text:gmatch "\n()" do list[#list + 1] = at end
-  return list
-end
-
-local function index_of(list, name)
-  for i, other in ipairs(list) do
-    if other == name then return i end
+local function misses(f, text, params)
+  local at, names = 1, text:sub(f.at, f.body - 1):match "%(.*%)"
+  for _, param in ipairs(params) do
+    local _, stop = names:find("%f[%w_.]" .. param.name:gsub("%.", "%%.") .. "%f[^%w_.]", at)
+    if not stop then return param.name end
+    at = stop + 1
   end
 end
 
 --- Finds the function that each annotation is of: `found` in it.
 ---@param module { path: string, text: string, functions: tests.Annotated[] } changed
----@param wrong fun(line: string) gets each annotation of a parameter that there is not
-function M.find(module, wrong)
-  local all, starts = functions_of(module.text), line_starts(module.text)
+---@return string[] mistakes annotations of parameters that there are not, or not in this order
+function M.find(module)
+  local mistakes, k, all = {}, 1, functions_of(module.text)
   for _, annotated in ipairs(module.functions) do
-    local from, to = starts[annotated.line], starts[annotated.line + 1] or #module.text
-    for _, f in ipairs(all) do
-      if f.at >= from and f.at < to then
-        annotated.found = f
-        break
-      end
-    end
-    local before = 0
-    for _, param in ipairs(annotated.params) do
-      local i = index_of(annotated.found.arguments, param.name)
-      if not i or i <= before then
-        wrong(("%s:%d: %s has no parameter '%s' there"):format(module.path, annotated.line, annotated.name,
-          param.name))
-      end
-      before = i or before
+    while all[k].at < annotated.at do k = k + 1 end
+    annotated.found = all[k]
+    local missed = misses(all[k], module.text, annotated.param)
+    if missed then
+      mistakes[#mistakes + 1] = ("%s:%d: %s has no parameter '%s' there"):format(module.path, annotated.line,
+        annotated.name, missed)
     end
   end
-end
-
-local function names_of(params)
-  local names = {}
-  for i, param in ipairs(params) do names[i] = param.name end
-  return table.concat(names, ", ")
+  return mistakes
 end
 
 -- What is inserted, by place.
@@ -105,20 +71,20 @@ local function insertions(text, functions)
   local list = {}
   local function insert(at, what) list[#list + 1] = { at = at, what = what, order = #list } end
   for n, annotated in ipairs(functions) do
-    local f = annotated.found
-    local gives, takes = #annotated.returns > 0, #annotated.params > 0
-    if takes then insert(f.body, (" __into(%d, %s);"):format(n, names_of(annotated.params))) end
-    for _, r in ipairs(gives and f.returns or {}) do
-      local is_empty = not text:sub(r.from, r.to - 1):find "%S"
-      insert(r.from, (" __out(%d%s"):format(n, is_empty and "" or ","))
-      insert(r.to, ") ")
+    local f, names = annotated.found, {}
+    for i, param in ipairs(annotated.param) do names[i] = param.name end
+    if #names > 0 then insert(f.body, (" __into(%d, %s);"):format(n, table.concat(names, ", "))) end
+    if #annotated["return"] > 0 then
+      for _, r in ipairs(f.returns) do
+        local is_empty = not text:sub(r.from, r.to - 1):find "%S"
+        insert(r.from, (" __out(%d%s"):format(n, is_empty and "" or ","))
+        insert(r.to, ") ")
+      end
+      local last = f.returns[#f.returns]
+      if not last or last.to ~= f.stop then insert(f.stop, (" do return __out(%d) end "):format(n)) end
     end
-    if gives and not f.ends_in_return then insert(f.stop, (" do return __out(%d) end "):format(n)) end
   end
-  table.sort(list, function(a, b)
-    if a.at ~= b.at then return a.at < b.at end
-    return a.order < b.order
-  end)
+  table.sort(list, function(a, b) return a.at < b.at or a.at == b.at and a.order < b.order end)
   return list
 end
 
@@ -131,31 +97,10 @@ function M.text(name, text, functions)
   if #functions == 0 then return text end
   local pieces, from = { ("local __into, __out = require'pmclua.contracts'.of %q "):format(name) }, 1
   for _, insertion in ipairs(insertions(text, functions)) do
-    pieces[#pieces + 1] = text:sub(from, insertion.at - 1)
-    pieces[#pieces + 1] = insertion.what
+    pieces[#pieces + 1] = text:sub(from, insertion.at - 1) .. insertion.what
     from = insertion.at
   end
-  pieces[#pieces + 1] = text:sub(from)
-  return table.concat(pieces)
-end
-
---- The text of the module that checked.lua reads.
----@param report string path
----@param modules { path: string, functions: tests.Annotated[] }[]
----@param classes table<string, table>
----@param name_of fun(path: string): string
----@return string
-function M.signatures(report, modules, classes, name_of)
-  local all = { report = report, classes = classes, modules = {} }
-  for _, module in ipairs(modules) do
-    local list = {}
-    for i, f in ipairs(module.functions) do
-      list[i] = { name = f.name, where = ("%s:%d"):format(module.path, f.line), params = f.params,
-        returns = f.returns }
-    end
-    all.modules[name_of(module.path)] = list
-  end
-  return "return " .. pretty.write(all, "")
+  return table.concat(pieces) .. text:sub(from)
 end
 
 return M
