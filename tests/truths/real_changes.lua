@@ -4,8 +4,8 @@
 -- NAME is a file of tests/truths/real_changes/, which says what is built, FOLDER the unpacked source that it is about:
 -- `apt-get source NAME`, with a `deb-src` line among apt's sources. It has ten planted changes, which cost, and ten equal
 -- ones, which do not. A change is lines of a file (-) and what replaces them (+), the last of each without its end; they
--- must be there once. `in`, `caller` and `line` say what is right of the cause, any of several; without `line`, one that
--- the change brings. The limit is +0.1 % of instructions.
+-- must be there once. `in`, `caller` and `line` say what is right of the cause, any of several; a line that the change
+-- brings always is. The limit is +0.1 % of instructions.
 -- A line of standard output for each change: its number, caught, missed, equal or false; what the gate says it costs
 -- (nothing is run where the compiler makes the same program of both); then which of function, line and caller are right,
 -- and the cause. Exit 1 where one is not as it should be.
@@ -111,7 +111,7 @@ local function is_one_of(list, value) return lists.any(list, function(one) retur
 
 local function judged(change, part)
   local line = source_line(part)
-  local right = #change.line > 0 and change.line or brought(change)
+  local right = lists.joined { brought(change), change.line }
   return table.concat({ is_one_of(change["in"], part["function"]) and "function" or "-",
     lists.any(right, function(one) return line:find(one, 1, true) end) and "line" or "-",
     is_one_of(change.caller, part.caller) and "caller" or "-" }, " ")

@@ -300,6 +300,13 @@ local function simulated_program(run, step)
   return known
 end
 
+-- Gives call sites what their lines were copied with.
+local function add_copied(sites, program)
+  for _, site in ipairs(program and program.copied and sites or {}) do
+    site.inlined = program.copied(site.full, site.source, site.line)
+  end
+end
+
 --- Gives the record of a simulated run its profiles: Valgrind counts by line, without samples.
 ---@param record table
 ---@param run pmclua.Run
@@ -315,7 +322,9 @@ function M.add_simulated(record, run, step, result)
         program = program or simulated_program(run, step)
         local profile = require("pmclua.simulate.profile").new(result.files, event, program)
         if declaration.sample.call_chains and result.chains then
-          profile.chains, profile.calls = result.chains(event.simulated, program and program.homes)
+          profile.chains, profile.calls, profile.sites = result.chains(event.simulated,
+            program and program.homes)
+          add_copied(profile.sites, program)
         end
         profile.sources = program and written.sources(profile.lines, function() return program.written end)
         record.profiles = lists.append(record.profiles or {}, { profile })

@@ -220,6 +220,24 @@ function Pairing:is_changed(source, number)
   return is_changed == true
 end
 
+--- Whether some lines of a side read otherwise on the other: one that is not blank is not there, or has another text.
+---@param side "a"|"b"
+---@param source string
+---@param first integer
+---@param last integer
+---@return boolean? nil: the source is not known
+function Pairing:differs(side, source, first, last)
+  local all = self[side]
+  local begins = all.begins[source]
+  if not begins then return nil end
+  for at = begins + first, begins + last do
+    local match = all.match[at]
+    local is_other = not match or self.changed[side == "a" and at or match]
+    if all.path[at] == source and all.hash[at] ~= BLANK and is_other then return true end
+  end
+  return false
+end
+
 --- A's file that a source of B is; nil: none.
 ---@param source string
 ---@return string?

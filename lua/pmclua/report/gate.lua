@@ -200,7 +200,7 @@ local function without_state(row) return (M.said(row):gsub("^%a[%a ]-: ", "")) e
 local function cause_block(cause)
   local function value_of(value) return value and text.value(value, cause.unit) or words.ABSENT end
   local rows = lists.map(cause.parts, function(part)
-    local place = require("pmclua.why.cause").at(part)
+    local place = require("pmclua.why.parts").at(part)
     return { text.safe(part.label), text.safe(place or words.ABSENT), text.safe(part.caller or words.ABSENT),
       value_of(part.a), value_of(part.b), number.signed(part.difference, cause.unit),
       part.low and ("%s … %s"):format(value_of(part.low), value_of(part.high)) or words.ABSENT,
@@ -247,7 +247,7 @@ local ORDER = { "format", "state", "experiment", "started", "notes", "remarks", 
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
   "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "layouts",
   "odd_layout", "others", "again", "causes", "sentences", "event", "parts", "function", "source", "line",
-  "caller", "a", "b", "difference", "share", "path", "hostname", "cpu", "microcode", "os_kernel" }
+  "caller", "callee", "a", "b", "difference", "share", "path", "hostname", "cpu", "microcode", "os_kernel" }
 
 local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high",
   "detectable", "runs", "spread", "jitter", "needed", "repetitions", "missing", "reason",
@@ -264,8 +264,8 @@ end
 local function cause_entry(cause)
   return { cell = cause.cell, limits = cause.limits, sentences = cause.sentences, absent = cause.absent,
     event = json.or_null(cause.event), unit = cause.unit, parts = lists.map(cause.parts, function(part)
-      local entry = json.fields(part, { "source", "line", "caller", "calls", "a", "b", "difference", "low",
-        "high", "share" })
+      local entry = json.fields(part, { "source", "line", "caller", "callee", "calls", "a", "b", "difference",
+        "low", "high", "share" })
       entry["function"] = part.name
       return entry
     end) }

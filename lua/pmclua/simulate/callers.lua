@@ -70,28 +70,60 @@ local function add(map, key, count) map[key] = (map[key] or 0) + count end
 
 local function none() return {} end
 
---- The cost of each chain, and how often its last function was called from the one before it.
+local function last_of(chain) return chain:match "[^;]+$" end
+
+local function sum_of(line, counters)
+  local sum = 0
+  for _, counter in ipairs(counters) do sum = sum + tonumber(line.counts[counter] or 0) end
+  return sum
+end
+
+---@class pmclua.SimulatedCallSite a source line of a function that calls another one
+---@field frame string of the caller
+---@field callee string frame
+---@field full string the caller's full name
+---@field source string
+---@field line integer
+---@field calls integer
+---@field cost number of the calls, with all that they call
+---@field inlined? table[] what the line was copied with, as a profile's lines have it
+
+local function add_site(sites, line, chain, called, cost)
+  local caller, callee = last_of(chain), last_of(called)
+  local key = table.concat({ caller, callee, line.file, line.line }, "\0")
+  local site = sites[key]
+  if not site then
+    site = { frame = caller, callee = callee, full = full_name(line.fn:match "^[^']+"), source = line.file,
+      line = line.line, calls = 0, cost = 0 }
+    sites[key], sites[#sites + 1] = site, site
+  end
+  site.calls, site.cost = site.calls + line.calls, site.cost + cost
+end
+
+--- The cost of each chain, how often its last function was called from the one before it, and from which lines.
 ---@param files pmclua.OutFile[] of one run, written with M.OPTIONS
 ---@param counters string[] whose sum is asked for
 ---@param homes? fun(full: string): table<string, string> by source file, the frames of functions of one full name
 ---@return table<string, number> chains "main;f;g"
 ---@return table<string, integer> calls by chain
+---@return pmclua.SimulatedCallSite[]
 function M.of(files, counters, homes)
   local self, chains, calls = { known = {}, first = {}, homes_of = {}, homes = homes or none }, {}, {}
+  local sites = {}
   local lines = lists.joined(lists.map(files, out_file.lines))
   for _, line in ipairs(lines) do add_first(self, line) end
   for _, line in ipairs(lines) do
     local chain = chain_of(self, line.fn)
     local called = line.inclusive and chain_of(self, line.called)
+    local cost = sum_of(line, counters)
     if called and called ~= chain then add(calls, called, line.calls) end
-    for _, counter in ipairs(line.inclusive and {} or counters) do
-      add(chains, chain, tonumber(line.counts[counter] or 0))
-    end
+    if called then add_site(sites, line, chain, called, cost) end
+    if not line.inclusive then add(chains, chain, cost) end
   end
   for chain, count in pairs(chains) do
     if count == 0 then chains[chain] = nil end
   end
-  return chains, calls
+  return chains, calls, lists.append({}, sites)
 end
 
 return M

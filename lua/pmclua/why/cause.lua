@@ -3,27 +3,15 @@
 -- Times have their ledgers (collect.lua); counts are told by function and line (experiment/where.lua), and what a time
 -- comes from on CPUs by Valgrind's instructions, which are exact. What does not fit into the budget is said.
 
-local chains = require "pmclua.profile.chains"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
+local parts_of = require("pmclua.why.parts").of
+local part_words = require("pmclua.why.parts").words
+local place_of = require("pmclua.why.parts").place_of
 local text = require "pmclua.base.text"
 local where = require "pmclua.experiment.where"
 
 local M = {}
-
----@class pmclua.CausePart one function that has some of the difference
----@field name string
----@field label string as no other function of the program is called
----@field source? string as the debug information has it
----@field line? integer the line that differs most
----@field caller? string who calls it, where call chains tell
----@field calls? { a: number, b: number } how often it was called from there
----@field a number mean of the baseline
----@field b number
----@field difference number
----@field low? number of the difference
----@field high? number
----@field share? number of the whole difference
 
 ---@class pmclua.Cause of the limits in one cell
 ---@field cell string
@@ -40,79 +28,11 @@ local BUDGET_S = 120
 local INSTRUCTIONS = "valgrind::instructions"
 local SIMULATED_TIMES, START_S = 80, 1     -- how much longer a run under Valgrind takes, and what comes on top
 local EXACT_RUNS, SAMPLED_RUNS = 2, 12
-local MOST_PARTS = 3
-
--- ---- parts -------------------------------------------------------------------------------------------------
-
-local function place_of(row) return row.line.other or row.line.place end
-
--- The line of a function that differs most, the way the function does.
-local function line_of(code, row)
-  local own, best = place_of(row), nil
-  for _, one in ipairs(code:ledger("inlined line").lines) do
-    local place = place_of(one)
-    local is_along = one.difference * row.difference > 0
-    if place and place.line and place.of_key == own.key and is_along
-      and (not best or math.abs(one.difference) > math.abs(best.difference)) then best = one end
-  end
-  return best and place_of(best) or nil
-end
-
--- The function that a function was copied into, where it has most.
-local function host_of(place)
-  local hosts = lists.keys(place.into or {})
-  table.sort(hosts, function(a, b) return place.into[a] > place.into[b] end)
-  return hosts[1]
-end
-
--- Who calls the function of a place on the chain that grew most; how often.
-local function caller_of(code, place)
-  local callers = code:callers()
-  local grown = callers and callers.grown
-  for k, frame in ipairs(grown and grown.names or {}) do
-    local is_its = frame == place.full or frame == place.fn or frame == chains.frames { fn = place.fn,
-      full = place.full, is_local = place.is_local, source = place.declared }
-    if is_its and k > 1 then
-      return grown.names[k - 1], grown.names[k - 1] == grown.maker and grown.calls or nil
-    end
-  end
-  return host_of(place)
-end
-
-local function part_of(code, row)
-  local place = place_of(row)
-  local line = line_of(code, row) or place
-  local caller, calls = caller_of(code, place)
-  return { name = place.fn, label = row.label, source = line.source, line = line.line or place.first,
-    caller = caller, calls = calls, a = row.a, b = row.b, difference = row.difference, low = row.low,
-    high = row.high, share = row.share }
-end
-
-local function parts_of(code)
-  local found = code:ledger("inlined").conclusion.names
-  local names = lists.where(found, function(row) return place_of(row) ~= nil end)
-  local parts = lists.map({ unpack(names, 1, MOST_PARTS) }, function(row) return part_of(code, row) end)
-  return lists.where(parts, function(part) return part.share == nil or math.abs(part.share) >= 0.01 end)
-end
+local ALIKE = "no function that was executed reads otherwise: what differs is a macro or constant, the "
+  .. "compiler, its options, or where the linker put things"
+local MOST_PARTS = require("pmclua.why.parts").MOST
 
 -- ---- words -------------------------------------------------------------------------------------------------
-
---- "parse.c:88"; nil where the line is not known.
----@param part pmclua.CausePart
----@return string?
-function M.at(part)
-  if not (part.source and part.line) then return nil end
-  return ("%s:%d"):format(part.source:match "[^/]+$" or part.source, part.line)
-end
-
-local function part_words(part)
-  local at = M.at(part)
-  local calls = part.calls and (", %s calls instead of %s"):format(text.count(part.calls.b),
-    text.count(part.calls.a)) or ""
-  local caller = part.caller and (", called by `%s`%s"):format(part.caller, calls) or ""
-  return ("%s in `%s`%s%s"):format(part.share and text.percent(part.share) .. " of it"
-    or text.value(part.difference, ""), part.label, at and (" (%s)"):format(at) or "", caller)
-end
 
 --- Where an exact count differs most: "92 % of it in `compress` (lz4.c:842)"; nil: nowhere.
 ---@param a table workload
@@ -204,8 +124,9 @@ local function add_code(cause, sides, event, options, left)
     cause.absent[#cause.absent + 1] = ("%s by function: %s"):format(event, why_not(found))
     return
   end
-  local parts = parts_of(found)
+  local parts, reads_alike = parts_of(found)
   cause.sentences[#cause.sentences + 1] = sentence_of(found, parts)
+  if reads_alike and #parts > 0 then cause.sentences[#cause.sentences + 1] = ALIKE end
   if #cause.parts == 0 then
     cause.event, cause.unit, cause.parts, cause.where = event, found.unit, parts, found
   end
