@@ -1,5 +1,6 @@
 -- Results of other benchmark tools, from files as the tools write them (tests/fixtures/imported).
 
+local dkjson = require "dkjson"
 local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
@@ -24,7 +25,7 @@ describe("pmc.import", function()
 
   it("reads hyperfine's times of commands", function()
     local cell = cell_of(pmc.import(FOLDER .. "hyperfine.json"), "ls /")
-    local json = require("dkjson").decode(support.read(FOLDER .. "hyperfine.json"))
+    local json = dkjson.decode(support.read(FOLDER .. "hyperfine.json"))
     assert.equal(12, cell.repetitions)
     assert.near(json.results[2].times[3] * 1e9, cell:values("duration_time")[3], 1)
   end)
@@ -38,6 +39,20 @@ describe("pmc.import", function()
     assert.is_nil(other.allocations.median)
   end)
 
+  it("reads what go test -json says was written, names and numbers apart", function()
+    local lines = {}
+    for piece in support.read(FOLDER .. "go.txt"):gmatch "[^\t]*[\t\n]" do
+      lines[#lines + 1] = dkjson.encode { Action = "output", Package = "x", Output = piece }
+    end
+    local path = support.write(support.folder() .. "/go.json",
+      '{"Action":"start"}\n' .. table.concat(lines, "\n"))
+    local plain, told = pmc.import(FOLDER .. "go.txt"), pmc.import(path)
+    assert.equal(#plain:list(), #told:list())
+    for i, cell in ipairs(plain:list()) do
+      assert.same(cell:values "duration_time", told:list()[i]:values "duration_time")
+    end
+  end)
+
   it("reads the rounds of pytest-benchmark and its commit", function()
     local r = pmc.import(FOLDER .. "pytest.json")
     local cell = cell_of(r, "test_x.py::test_sum")
@@ -45,7 +60,7 @@ describe("pmc.import", function()
   end)
 
   it("reads criterion's samples as times of one iteration, from a file or a folder", function()
-    local json = require("dkjson").decode(support.read(FOLDER .. "criterion/parse/fast/64/new/sample.json"))
+    local json = dkjson.decode(support.read(FOLDER .. "criterion/parse/fast/64/new/sample.json"))
     for _, path in ipairs { "criterion", "criterion/parse", "criterion/parse/fast/64/new/sample.json" } do
       local values = cell_of(pmc.import(FOLDER .. path), "parse/fast/64"):values "duration_time"
       assert.equal(10, #values)

@@ -348,6 +348,15 @@ local function go_lines(bytes)
   return lines
 end
 
+-- What go test -json says was written.
+local function written_by_go(bytes)
+  if not bytes:find '^{[^\n]*"Action":' then return bytes end
+  return (bytes:gsub("[^\n]*\n?", function(line)
+    local event = require("dkjson").decode(line)
+    return type(event) == "table" and type(event.Output) == "string" and event.Output or ""
+  end))
+end
+
 local function read_go(bytes)
   local import = new("go test -bench", { knows_iterations = true })
   for _, line in ipairs(go_lines(bytes)) do
@@ -376,7 +385,7 @@ end
 local function read(path)
   local bytes, code = core.read_plain(path, MOST_BYTES)
   if not bytes then fail(path, (tostring(code):gsub("^.*: ", ""))) end
-  local go = read_go(bytes)
+  local go = read_go(written_by_go(bytes))
   if go then return go end
   local json, _, why = require("dkjson").decode(without_nan(bytes), 1, false)
   if type(json) ~= "table" then fail(path, why or "it is neither JSON nor the output of go test -bench") end
@@ -428,8 +437,7 @@ end
 ---@param path string of a file, or of a folder of criterion's ("target/criterion")
 ---@return pmclua.Imported found of one benchmark at least; raises an error object where nothing can be read
 function M.read(path)
-  local is_folder = lfs.attributes(path, "mode") == "directory"
-  local import = is_folder and read_folder(path) or read(path)
+  local import = lfs.attributes(path, "mode") == "directory" and read_folder(path) or read(path)
   if #import.benchmarks == 0 then
     local first = import.left_out[1]
     fail(path, "it has no repetitions" .. (first and ": " .. text.safe(first) or ""))
