@@ -9,7 +9,7 @@
 --   Address randomisation is off, so that nothing else differs. The work is the same each time.
 -- usage: pmclua layout [--set environment_bytes=64,4096] [COMMAND]
 --        pmclua layout --kernel FILE.c:FUNCTION [--set code_layout=0,1,2]
---        pmclua layout --build 'make LDFLAGS=-Wl,--shuffle-sections={seed} OUT=prog-{seed}' ./prog-{seed}
+--        pmclua layout --build 'cc -fuse-ld=lld -Wl,--shuffle-sections=.text*={seed} *.o -o {seed}' ./{seed}
 -- example:
 --   pmclua layout --repetitions 10 'ls -l /etc'
 --   How much does time depend on the environment's size?
@@ -35,11 +35,14 @@ local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "kernel", value = "FILE.c:FUNCTION", help = "place the code of this kernel instead" },
-  { "build", value = "COMMAND", help = "builds the command for a place of its code, {seed}" },
+  { "build", value = "COMMAND", help = "builds the command for a place of its code, {seed}; by /bin/sh" },
   { "command", "wc /bin/sh", argument = true, help = "command to run" },
 }
 
-local PLACES = { "code_layout", { 0, 1, 2, 3, 4, 5 } }
+-- Of a kernel the first is as compiled; lld takes 0 for a seed that it draws.
+local FIRST = opt.build and 1 or 0
+local PLACES = { "code_layout", {} }
+for i = 1, 6 do PLACES[2][i] = FIRST + i - 1 end
 local SIZES = { "environment_bytes", { 64, 512, 1024, 2048, 3072, 4096 } }
 local STILL = { "aslr", { false } }
 
@@ -56,9 +59,9 @@ return pmc.experiment {
     or "How much does time depend on the environment's size?",
   events      = { "duration_time", "task-clock", "page-faults", "cycles", "instructions" },
   factors     = { moves_code and PLACES or SIZES, STILL },
-  layout      = opt.build and { build = opt.build } or nil,
+  layout      = opt.build and { build = opt.build, folders = { "." } } or nil,
   workloads   = { opt.kernel and kernel() or pmc.command { opt.command, name = opt.command } },
-  baseline    = moves_code and { code_layout = 0 } or { environment_bytes = 64 },
+  baseline    = moves_code and { code_layout = FIRST } or { environment_bytes = 64 },
   primary     = "task-clock",
   repetitions = 30,
 }

@@ -206,6 +206,10 @@ describe("layout.build", function()
     local path = folder .. "/prog"
     assert.matches(("did nothing: %s is as it was, older than %s.c"):format(path, path), said, 1, true)
     assert.not_matches("did nothing", remarks(("touch %s/prog"):format(folder)))
+    require("lfs").mkdir(folder .. "/new")
+    local told = support.pmclua({ "compare", "-r", "2", "--against-dir", "..", "--build", "true {seed}",
+      "./prog" }, { folder = folder .. "/new" })
+    assert.matches("the build command did nothing: ../prog is as it was", told.err, 1, true)
   end)
 
   it("is refused where a folder is missing, before anything is built", function()

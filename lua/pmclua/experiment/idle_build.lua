@@ -14,12 +14,13 @@ local MOST_ENTRIES, DEEPEST = 5000, 6   -- of a folder that is looked through
 local function programs_of(workloads, levels)
   local paths = {}
   for _, workload in ipairs(workloads) do
-    local words = workload.kind == "command" and lists.joined { { workload:program(levels) or nil },
-      workload.argv } or {}
-    for _, word in ipairs(words) do
-      local path = word:find "^/" and word or (workload.cwd or ".") .. "/" .. word
+    local program = workload.kind == "command" and workload:program(levels)
+    local named = lists.map(program and workload.argv or {}, function(word)
+      return word:find "^/" and word or (workload.cwd or ".") .. "/" .. word
+    end)
+    for _, path in ipairs(lists.joined { { program or nil }, named }) do
       local facts = core.stat(path)
-      if facts then paths[path] = facts.mtime_ns end
+      if facts then paths[(path:gsub("/%./", "/"))] = facts.mtime_ns end
     end
   end
   return paths
