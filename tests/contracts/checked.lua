@@ -8,7 +8,7 @@ local signatures = require "pmclua.contracts.signatures"
 
 local M = {}
 
--- What specs pass wrongly on purpose, and what that is reported as further in.
+-- What specs and their scripts pass wrongly on purpose, and what that is reported as further in.
 local on_purpose, reported = {}, {}
 
 -- Values differ, the mistake is the same.
@@ -18,11 +18,12 @@ local context = { classes = signatures.classes, is_reported = is_reported }
 
 -- `level` is that of the caller.
 local function report(signature, what, level, why, is_of_class)
-  local caller = debug.getinfo(level + 1, "Sl")
+  local caller
+  repeat caller, level = debug.getinfo(level + 1, "Sl"), level + 1 until not caller or caller.what ~= "C"
   local from = caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
   local text = is_of_class and why or ("%s: %s: %s: %s"):format(signature.where, signature.name, what, why)
-  local is_spec = from:find "_spec%.lua:" or from:find "^%(command line%)"
-  if is_spec and what:find "^parameter" then on_purpose[why] = true end
+  local is_ours = from:find "^pmclua%." or from:find "/lua/pmclua/" or from:find "scripts/"
+  if not is_ours and what:find "^parameter" then on_purpose[why] = true end
   if is_reported(text) or on_purpose[why] then return end
   reported[(text:gsub("%d+", ""))] = true
   local file = io.open(signatures.report, "a")

@@ -48,16 +48,17 @@ end
 
 local function instrument(...) return support.pmclua { INSTRUMENT, ... } end
 
--- What is said of a chunk that uses the module M.
-local function report_of(chunk)
+-- What is said of a chunk that uses the module M, itself one of lua/ or a user's.
+local function report_of(chunk, place)
   local tree = tree_of(MODULE)
   local path = tree .. "/report"
   local ran = instrument(tree, path)
   assert.equal(0, ran.status, ran.out .. ran.err)
   support.write(path, "")
-  support.write(tree .. "/use.lua", ("package.path = %q\nlocal M = require 'pmclua.kitchen'\n%s\n"):format(
+  local user = ("%s/%s/use.lua"):format(tree, place or "lua/pmclua")
+  support.write(user, ("package.path = %q\nlocal M = require 'pmclua.kitchen'\n%s\n"):format(
     ("%s/lua/?.lua;%s/lua/?/init.lua"):format(tree, tree), chunk))
-  local used = support.run { "luajit", tree .. "/use.lua" }
+  local used = support.run { "luajit", user }
   assert.equal(0, used.status, used.err)
   return support.read(path)
 end
@@ -93,6 +94,11 @@ describe("contracts", function()
       assert.is_truthy(said:find(case[2], 1, case[2]:sub(1, 1) ~= "^"), said)
     end)
   end
+
+  it("say nothing of what a user's script passes, which functions refuse or not", function()
+    assert.equal("", report_of("M.count({}, 'two')", "somewhere"))
+    assert.matches("M.nothing: return 1: nil is no string", report_of("M.nothing()", "somewhere"), 1, true)
+  end)
 
   it("refuse annotations that cannot be read, and names that nothing has", function()
     local function refused(text)

@@ -36,7 +36,7 @@ end
 --- One entry of a region as a part.
 ---@param name string of the region
 ---@param result table of the repetition
----@param wall_ns number
+---@param wall_ns? number nil: all entries are lost
 ---@param reading table enabled, running and counts, as a group is read
 function M.entry(name, result, wall_ns, reading)
   local part = record.region_part(name, result)

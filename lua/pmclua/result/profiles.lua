@@ -60,7 +60,7 @@ end
 --- The profiles of an event in a cell, by the number of the repetition.
 ---@param result pmclua.Result
 ---@param cell integer
----@param event string
+---@param event? string nil: {}
 ---@return table<integer, table>
 function M.by_index(result, cell, event)
   local found = {}

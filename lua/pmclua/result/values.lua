@@ -164,7 +164,7 @@ local function all_needs(result, metric, list, seen)
 end
 
 --- The events behind the names of a metric or limit, through metrics that it names.
----@param result pmclua.Result
+---@param result { event_by_field: table, metric_by_name: table }
 ---@param metric { needs: string[] }
 ---@return table[] events
 function M.events_needed(result, metric)
@@ -173,7 +173,7 @@ function M.events_needed(result, metric)
 end
 
 --- Whether a metric or limit needs a name, be it through other metrics.
----@param result pmclua.Result
+---@param result { event_by_field: table, metric_by_name: table }
 ---@param metric { needs: string[] }
 ---@param wanted string
 ---@return boolean
@@ -183,7 +183,7 @@ function M.needs(result, metric, wanted)
 end
 
 --- Whether a metric or limit is computed from counts of Valgrind's alone: nothing but the program varies it.
----@param result pmclua.Result
+---@param result { event_by_field: table, metric_by_name: table }
 ---@param metric { needs: string[] }
 ---@return boolean
 function M.is_simulated(result, metric)

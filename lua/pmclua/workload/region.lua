@@ -60,7 +60,7 @@ end
 
 --- Checks what a script wrote as `regions`.
 ---@param value string|table
----@return pmclua.RegionSpec
+---@return pmclua.RegionSpec|table spec as it was written, where there are mistakes
 ---@return string[] mistakes
 function M.check(value)
   if type(value) == "string" then value = { value } end
