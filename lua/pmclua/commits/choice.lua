@@ -36,7 +36,7 @@ function M.variance(posterior, runs) return posterior.layout_sd ^ 2 + posterior.
 
 --- The cost in seconds of a number of draws of a commit.
 ---@param costs pmclua.SearchCosts
----@param draws integer
+---@param draws number as expected
 ---@param runs integer
 ---@param is_built? boolean
 ---@return number

@@ -11,7 +11,7 @@ local M = {}
 ---@class pmclua.CountProblem
 ---@field commits integer
 ---@field margin number share of the count before: smaller steps are not reported
----@field all boolean every step, not the largest alone
+---@field all? boolean every step, not the largest alone
 ---@field count fun(commit: integer): number? nil: the commit cannot be built
 ---@field reverts? fun(step: pmclua.CountStep): integer[] commits that take lines of a step back
 
@@ -141,9 +141,9 @@ end
 
 --- The steps between commits 1 and `commits`.
 ---@param problem pmclua.CountProblem
----@return { steps: pmclua.CountStep[], gone: pmclua.CountStep[], unseen: integer, before: number?, after: number?,
+---@return { steps: pmclua.CountStep[], gone: pmclua.CountStep[], unseen: integer?, before: number?, after: number?,
 ---  broken: integer? } steps: in order; none where the ends agree within the margin, unless all are asked for. gone:
----  those that were taken back, among them or not. unseen: the longest row of commits that were not counted. broken: an
+---  those that were taken back, among them or not. unseen: the longest row of commits that were not counted, where steps were looked for. broken: an
 ---  end that does not build.
 function M.run(problem)
   local known = {}

@@ -46,6 +46,7 @@ local M = {}
 ---@field snapshot boolean? the value is a level, not a count
 ---@field per_package boolean?
 ---@field unit? string
+---@field scale? number the count times this is in `unit`
 
 ---@class pmclua.Event: pmclua.CodedEvent
 ---@field spec? string as asked; nil of what is named otherwise

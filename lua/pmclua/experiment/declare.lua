@@ -23,7 +23,7 @@ local declare = {}
 ---@field primary? string nil: until it is chosen
 ---@field repetitions integer
 ---@field warmup integer
----@field iterations? integer|"fit"|table  nil: found per cell
+---@field iterations? number|"fit"|table  nil: found per cell; whole once it is checked
 ---@field timeout_ns number?
 ---@field layout_runs? integer repetitions of each layout that is drawn
 ---@field build? pmclua.Command makes commands anew for each layout

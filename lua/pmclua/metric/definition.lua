@@ -14,24 +14,26 @@ local M = {}
 
 local MARK = "vendor metric "     -- before the data of a definition, as text
 
----@class pmclua.metric.Definition
+---@class pmclua.metric.Condition with all that it needs
 ---@field name string
----@field label string? what it is called instead, where there is another metric of that name
----@field unit string
----@field scale number that the formula's value is multiplied by
 ---@field formulas table<string, string> in perf's language: its own and those that it needs
 ---@field constants table<string, number> literals and calls that the machine decides
 ---@field whys table<string, string> why literals have no value
 ---@field inputs table<string, pmclua.metric.Input>
 ---@field events string[] specs
----@field threshold pmclua.metric.Definition? a condition, in its formula, with all that it needs
+
+---@class pmclua.metric.Definition: pmclua.metric.Condition
+---@field label string? what it is called instead, where there is another metric of that name
+---@field unit string
+---@field scale number that the formula's value is multiplied by
+---@field threshold pmclua.metric.Condition?
 ---@field description string?
----@field groups string[]
+---@field groups string[]?
 ---@field parent string?
 ---@field level integer?
 ---@field children string[]?
 ---@field constraint string?
----@field table string
+---@field table string?
 ---@field pmu string?
 
 --- The key of a call among a definition's constants.

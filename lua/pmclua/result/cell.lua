@@ -18,7 +18,7 @@ local M = {}
 ---@class pmclua.Cell
 ---@field workload string
 ---@field levels table<string, any> also as fields: cell.n
----@field kind "command"|"kernel"|"function"|"process"
+---@field kind string "command", "kernel", "function" or "process"; a stored file may have another
 ---@field per "run"|"iteration"
 ---@field number integer place in the plan
 ---@field region string?

@@ -71,7 +71,7 @@ end
 -- Something that was counted or timed in a pass: what values of events and metrics are made of.
 ---@class pmclua.Column
 ---@field name string of the event, or "wall_ns"
----@field event? pmclua.Event
+---@field event? pmclua.ResultEvent
 ---@field block pmclua.Block
 ---@field counts? table raw, of an event
 ---@field read fun(i: integer): number?, string, number?, string? from a row of the block to the value of all
@@ -79,7 +79,7 @@ end
 
 --- The column of an event in a pass; nil: it was not counted there.
 ---@param cell pmclua.Cell
----@param event pmclua.Event
+---@param event pmclua.ResultEvent
 ---@param pass integer
 ---@return pmclua.Column?
 function M.in_pass(cell, event, pass)
@@ -185,7 +185,7 @@ end
 
 --- Why an event has no value in a cell. No cause: the event was in no repetition.
 ---@param cell pmclua.Cell
----@param event pmclua.Event
+---@param event pmclua.ResultEvent
 ---@param cause? string
 ---@return string?
 function M.why_absent(cell, event, cause)
@@ -207,7 +207,7 @@ end
 --- The column that supplies an event's values, of one pass if it is given; nil, a status and why where there
 --- is none.
 ---@param cell pmclua.Cell
----@param event pmclua.Event
+---@param event pmclua.ResultEvent
 ---@param pass? integer
 ---@return pmclua.Column? column
 ---@return string? status

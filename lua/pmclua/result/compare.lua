@@ -41,7 +41,7 @@ local M = {}
 ---@field control pmclua.Cell? the baseline's A/A control
 ---@field paired boolean repetitions of one block are compared; those of different files have none, nor have
 ---  entries of a region that are each a value
----@field pairs integer blocks that both have; where unpaired, repetitions of the one that has fewer
+---@field pairs? integer blocks that both have; where unpaired, repetitions of the one that has fewer
 
 ---@class pmclua.Comparison prints as its tables
 ---@field result pmclua.Result
@@ -250,7 +250,7 @@ end
 
 --- Compares the cells of a result with their baselines.
 ---@param result pmclua.Result
----@param options { baseline: any, names: string[]?, margin: any, level: number?, floor: number? }
+---@param options { baseline: any, names: string|string[]|nil, margin: any, level: number?, floor: number? }
 ---@return pmclua.Comparison
 function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)

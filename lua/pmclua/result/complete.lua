@@ -32,7 +32,7 @@ end
 --- Why counts of a target are not all that there was to count: CPUs came or went. Counts of the workload itself move
 --- with it.
 ---@param remarks? string[] on the run
----@param events pmclua.Event[] what is counted
+---@param events pmclua.CodedEvent[] what is counted
 ---@return string?
 function M.why_cpus(remarks, events)
   local are_of_cpus = lists.any(events, function(event) return not event.tool and not event.simulated end)

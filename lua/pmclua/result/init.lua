@@ -234,7 +234,7 @@ function Result:values(name, conditions)
 end
 
 --- Compares cells with their baseline: each event and metric, paired by block.
----@param options? { baseline: string|table|nil, names: string[]?, margin: any, level: number? }
+---@param options? { baseline: string|table|nil, names: string|string[]|nil, margin: any, level: number? }
 ---  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
 ---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
 ---@return pmclua.Comparison

@@ -39,6 +39,14 @@ local function passes_of(header, index, tool)
   return passes
 end
 
+---@class pmclua.ResultEvent: pmclua.CodedEvent the header's entry
+---@field name string
+---@field field string its name in formulae
+---@field index integer in the header
+---@field passes integer[] that count it
+---@field status? string why there are no counts: why
+---@field why? string
+
 local function read_events(result)
   for i, event in ipairs(result.header.events) do
     local mine = { index = i, passes = passes_of(result.header, i, event.tool) }

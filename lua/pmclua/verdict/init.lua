@@ -23,7 +23,7 @@ lazy.fields(M, {
 function M.differs(found) return found.verdict ~= "same" and found.verdict ~= "undecided" end
 
 --- The margins of `margin = "1%"` or `{ "1%", instructions = "0.1%" }`.
----@param spec string|table
+---@param spec any as a script wrote it
 ---@param wrong fun(why: string) gets each mistake, to be read on after "margin"
 ---@return table<string, number> margins shares by field; `default`: of the fields without one, if said
 function M.margins(spec, wrong)
