@@ -1,5 +1,6 @@
 -- How quantities grow with a size: shapes, parameters, intervals, predictions, and what reports say of them.
 
+local curves = require "pmclua.stats.curve"
 local made = require "tests.support.results"
 local pmc = require "pmclua"
 local simulate = require "tests.bench.simulate"
@@ -19,6 +20,34 @@ local function values_of(f)
   for i, n in ipairs(SIZES) do list[i] = f(n) end
   return list
 end
+
+describe("a curve of growth", function()
+  it("has the derivatives of its logarithm by each parameter, as differences have them", function()
+    local x, y, logs = {}, {}, {}
+    for k = 1, 12 do
+      x[k] = 2 ^ k
+      y[k] = 3 * math.max(x[k], x[k] ^ 1.8 / 40) * (1 + 0.01 * (-1) ^ k)
+      logs[k] = math.log(y[k])
+    end
+    local fixed = curves.power(x, logs, { math.log(90) })
+    for _, curve in ipairs { fixed, curves.free(fixed, x, logs), curves.linear(x, y, logs),
+      curves.n_log_n(x, y, logs) } do
+      for _, at in ipairs { 3, 50, 300, 4000 } do
+        local slopes = curve.slopes(curve.p, at)
+        assert.equal(#curve.p, #slopes)
+        for k = 1, #curve.p do
+          local step, more, less = 1e-6 * math.abs(curve.p[k]), support.sequence(#curve.p, function(i)
+            return curve.p[i]
+          end), support.sequence(#curve.p, function(i) return curve.p[i] end)
+          more[k], less[k] = more[k] + step, less[k] - step
+          local difference = (curve.log(more, at) - curve.log(less, at)) / (2 * step)
+          assert.is_true(math.abs(slopes[k] - difference) <= 1e-5 * math.max(1, math.abs(difference)),
+            ("%s at %d, parameter %d: %g, %g"):format(curve.shape, at, k, slopes[k], difference))
+        end
+      end
+    end
+  end)
+end)
 
 describe("a fit over sizes", function()
   it("agrees with SciPy", function()
