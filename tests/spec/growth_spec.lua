@@ -22,6 +22,18 @@ local function values_of(f)
 end
 
 describe("a curve of growth", function()
+  it("has the breaks where its exponent changes, each between its neighbours", function()
+    local x, y = {}, {}
+    for k = 1, 20 do x[k] = 2 ^ k end
+    for k, size in ipairs(x) do
+      y[k] = 3 * size ^ 0.5 * math.max(1, size / 2 ^ 4.5) ^ 1.5 * math.max(1, size / 2 ^ 7.5) ^ -1.2
+    end
+    local found = pmc.stats.growth(x, y)
+    assert.same({ "steps", 2 }, { found.shape, #found.parameters.breaks })
+    near(2 ^ 4.5, found.parameters.breaks[1].value, 1e-3)
+    near(2 ^ 7.5, found.parameters.breaks[2].value, 1e-3)
+  end)
+
   it("has the derivatives of its logarithm by each parameter, as differences have them", function()
     local x, y, logs = {}, {}, {}
     for k = 1, 12 do

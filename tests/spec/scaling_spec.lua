@@ -126,6 +126,9 @@ describe("a report on scaling", function()
   it("is against the smallest level that has a time", function()
     local report = result_of({ false, 5e8, 3e8, 2e8 }):report { scaling = "ranks", width = 120 }
     assert.matches("speed-ups are against ranks 2", report, 1, true)
+    local absent = lists.by(decode(result_of({ false, 5e8, 3e8, 2e8 }):report { scaling = "ranks",
+      format = "json" }).quantities[1].points, "level")[1]
+    assert.equal("no repetition has a count for it", absent.why)
     local plot = result_of({ false, 5e8, 3e8, 2e8 }):plot { kind = "scaling", width = 100 }
     assert.matches("against ranks 2", tostring(plot), 1, true)
   end)

@@ -122,6 +122,16 @@ describe("CPUs as target", function()
     group:close()
   end)
 
+  it("have gone offline where an enabled event's time stands still, if no witness watches them", function()
+    local hotplug = require "pmclua.counting.target.hotplug"
+    local function has_stopped(kind, before, now)
+      return hotplug.new({ kind = kind }, {}):has_stopped(before, now)
+    end
+    assert.same({ true, false, false }, { has_stopped("cpus", 5, 5), has_stopped("cpus", 5, 6),
+      has_stopped("cpus", 0, 0) })
+    assert.is_false(has_stopped("cgroup", 5, 5))
+  end)
+
   it("are summed by core, die, socket and node as sysfs has them", function()
     local sysfs = support.folder()
     for cpu, place in pairs { [0] = { 0, 0, 0 }, { 0, 0, 0 }, { 0, 1, 4 }, { 1, 0, 0 } } do
