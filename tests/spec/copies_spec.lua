@@ -117,7 +117,8 @@ describe("a summary", function()
         support.message_of(function() summary[name] = 7 end))
     end
     for _, name in ipairs { "page_faults", "anything" } do
-      assert.matches("copies_spec.lua:%d+: a cell is for reading", support.message_of(function() result:list()[1][name] = 7 end))
+      assert.matches("copies_spec.lua:%d+: a cell is for reading",
+        support.message_of(function() result:list()[1][name] = 7 end))
     end
     summary.values[1], summary.outliers[1] = 1e9, 1
     result:values("page_faults")[1] = 1e9

@@ -103,6 +103,21 @@ describe("the function that makes the difference", function()
     assert.same({ "step", "memcpy", -90 }, { found.maker, found.leaf, found.difference })
   end)
 
+  it("is told by the counts of one iteration, of kernels", function()
+    local function repeated(id, times, chains)
+      return lists.map(side(id, chains), function(profile)
+        profile.iterations = times
+        return profile
+      end)
+    end
+    local found = grown(repeated("aa", 4, { ["main;step"] = 40, ["main;step;memcpy"] = 4 }),
+      repeated("bb", 8, { ["main;step"] = 80, ["main;step;memcpy"] = 328 }))
+    assert.same({ "step", "memcpy", 40, 1 }, { found.maker, found.leaf, found.difference, found.leaf_share })
+    found = grown(repeated("aa", 4, { ["main;step;memcpy"] = 160, ["main;step"] = 20 }),
+      repeated("bb", 8, { ["main;step;memcpy"] = 320, ["main;step"] = 160 }))
+    assert.same({ "step", "step", 15 }, { found.maker, found.leaf, found.difference })
+  end)
+
   it("is told from another one of its name by its source file", function()
     local a = side("aa", { ["main;help (a.c)"] = 10, ["main;help (b.c)"] = 90 })
     local b = side("bb", { ["main;help (a.c)"] = 90, ["main;help (b.c)"] = 10, ["main;once (b.c)"] = 1 })
