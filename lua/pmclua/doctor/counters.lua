@@ -177,8 +177,8 @@ function M.user_reads(machine, has_pmu)
   elseif machine:number "/proc/sys/kernel/perf_user_access" == 0 then
     command = "sudo sysctl kernel.perf_user_access=1"
   end
-  local said = "counters cannot be read in user space: a read takes a system call"
-  return finding.obstacle("limits", false, said, command)
+  local sentence = "counters cannot be read in user space: a read takes a system call"
+  return finding.obstacle("limits", false, sentence, command)
 end
 
 return M

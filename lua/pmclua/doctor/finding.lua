@@ -14,20 +14,20 @@ local M = {}
 --- Nothing stands in the way.
 ---@param value any
 ---@param brief string
----@param said string
-function M.good(value, brief, said)
-  return { state = "good", value = value, brief = brief, said = said }
+---@param words string
+function M.good(value, brief, words)
+  return { state = "good", value = value, brief = brief, said = words }
 end
 
 --- Something does; `commands` is one, or several, or none.
 ---@param state "limits"|"blocks"
 ---@param value any
----@param said string
+---@param words string
 ---@param commands string|string[]|nil
 ---@param help string?
-function M.obstacle(state, value, said, commands, help)
+function M.obstacle(state, value, words, commands, help)
   if type(commands) == "string" then commands = { commands } end
-  return { state = state, value = value, said = said, commands = commands, help = help }
+  return { state = state, value = value, said = words, commands = commands, help = help }
 end
 
 return M

@@ -38,13 +38,13 @@ end
 
 --- Findings from the files of a machine: what limits counting, and what does not.
 ---@param machine pmclua.doctor.Machine|string the folder of its files
----@param found { has_pmu: boolean } what was tried before
+---@param results { has_pmu: boolean } what was tried before
 ---@return pmclua.doctor.Finding[]
-function M.findings(machine, found)
+function M.findings(machine, results)
   local findings = {}
   if type(machine) == "string" then machine = machine_of.new(machine) end
   for _, module in ipairs(CHECKERS) do
-    for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(machine, found)) end
+    for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(machine, results)) end
   end
   return findings
 end

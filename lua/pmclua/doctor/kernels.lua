@@ -233,9 +233,10 @@ end
 ---@param why any an error object, or text
 ---@return string
 function M.reason(why)
-  local said = explain.is(why) and (why.reason or why.message) or tostring(why)
-  said = text.safe(said):gsub("^cannot open '.-': ", ""):gsub("^truths: ", ""):gsub("^.* cannot be run: ", "")
-  return ((said:match "^(.-);" or said):gsub(", at character .*", ""))
+  local reason = explain.is(why) and (why.reason or why.message) or tostring(why)
+  reason = text.safe(reason):gsub("^cannot open '.-': ", ""):gsub("^truths: ", "")
+    :gsub("^.* cannot be run: ", "")
+  return ((reason:match "^(.-);" or reason):gsub(", at character .*", ""))
 end
 
 return M

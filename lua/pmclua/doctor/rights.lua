@@ -46,9 +46,9 @@ local function paranoid(machine)
   end
   local in_force, taken = level_in_force(machine, level)
   local state, meaning = forbidden_at(in_force)
-  local said = ("perf_event_paranoid is %d%s: %s"):format(level, taken, meaning)
-  if state == "good" then return good(level, brief, said) end
-  return obstacle(state, level, said, "sudo sysctl kernel.perf_event_paranoid=0",
+  local words = ("perf_event_paranoid is %d%s: %s"):format(level, taken, meaning)
+  if state == "good" then return good(level, brief, words) end
+  return obstacle(state, level, words, "sudo sysctl kernel.perf_event_paranoid=0",
     machine:is_in_user_namespace() and "or run as root outside this user namespace"
       or "or run as root, or with CAP_PERFMON; to stay: /etc/sysctl.d")
 end
@@ -64,8 +64,8 @@ local function system_call(machine)
   elseif outcome == "EACCES" and (machine:number(SYSCTL .. "perf_event_paranoid") or 0) > 2 then
     return nil                      -- has been said
   end
-  local said = "perf_event_open refuses even an event that counts nothing (%s)"
-  return obstacle("blocks", outcome, said:format(outcome), "sudo dmesg | tail",
+  local form = "perf_event_open refuses even an event that counts nothing (%s)"
+  return obstacle("blocks", outcome, form:format(outcome), "sudo dmesg | tail",
     "a security module may forbid it")
 end
 
@@ -112,11 +112,11 @@ local function pointers(machine)
   local level = machine:number(SYSCTL .. "kptr_restrict")
   if not level then return nil end
   local is_hidden = level >= 2 or level == 1 and not machine:capability "CAP_SYSLOG"
-  local said = ("kptr_restrict is %d: "):format(level)
+  local words = ("kptr_restrict is %d: "):format(level)
   if not is_hidden then
-    return good(level, ("kptr_restrict %d"):format(level), said .. "this user sees Linux's own addresses")
+    return good(level, ("kptr_restrict %d"):format(level), words .. "this user sees Linux's own addresses")
   end
-  return obstacle("limits", level, said .. "Linux's own addresses are hidden, so none can be watched",
+  return obstacle("limits", level, words .. "Linux's own addresses are hidden, so none can be watched",
     "sudo sysctl kernel.kptr_restrict=0")
 end
 
@@ -128,13 +128,13 @@ local function locked_memory(machine)
   local kilobytes = machine:number(SYSCTL .. "perf_event_mlock_kb")
   if not kilobytes then return nil end
   local brief = ("perf_event_mlock_kb %d"):format(kilobytes)
-  local said = ("perf_event_mlock_kb is %d"):format(kilobytes)
+  local words = ("perf_event_mlock_kb is %d"):format(kilobytes)
   if machine:capability "CAP_IPC_LOCK" then
-    return good(kilobytes, brief, said .. ", which does not bind this user (CAP_IPC_LOCK)")
+    return good(kilobytes, brief, words .. ", which does not bind this user (CAP_IPC_LOCK)")
   elseif kilobytes >= LEAST_MLOCK_KB then
-    return good(kilobytes, brief, said .. ": the ring buffers of each CPU have room")
+    return good(kilobytes, brief, words .. ": the ring buffers of each CPU have room")
   end
-  return obstacle("limits", kilobytes, said .. ": ring buffers are small, so fast probes lose records",
+  return obstacle("limits", kilobytes, words .. ": ring buffers are small, so fast probes lose records",
     ("sudo sysctl kernel.perf_event_mlock_kb=%d"):format(LEAST_MLOCK_KB))
 end
 
@@ -146,10 +146,10 @@ local function open_files(machine)
   local soft, hard = machine:limit "Max open files"
   if not soft then return nil end
   local form = "%s files may be open, raised when needed up to %s: an event takes one for each CPU and thread"
-  local said = form:format(shown(soft), shown(hard))
+  local words = form:format(shown(soft), shown(hard))
   local value = hard < math.huge and hard or nil
-  if hard >= FEW_FILES then return good(value, ("open files up to %s"):format(shown(hard)), said) end
-  return obstacle("limits", value, said,
+  if hard >= FEW_FILES then return good(value, ("open files up to %s"):format(shown(hard)), words) end
+  return obstacle("limits", value, words,
     "echo '* hard nofile 65536' | sudo tee /etc/security/limits.d/pmclua.conf", "then log in again")
 end
 

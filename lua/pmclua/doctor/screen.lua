@@ -58,10 +58,10 @@ local function counters_of(pmu)
   local counters = pmu.counters
   if pmu.is_untried then return "only root can find out how many counters it has" end
   if not counters then return "no generic event opens" end
-  local said = text.plural(counters.any, "counter")
-  if #counters.own == 0 then return said end
+  local words = text.plural(counters.any, "counter")
+  if #counters.own == 0 then return words end
   local each = #counters.own > 1 and " each" or ""
-  return ("%s, and one%s for %s only"):format(said, each, text.list(counters.own))
+  return ("%s, and one%s for %s only"):format(words, each, text.list(counters.own))
 end
 
 local function add_pmus(lines, pmus)
@@ -133,32 +133,32 @@ end
 
 -- ---- truths --------------------------------------------------------------------------------------
 
-local function said_truth(found)
-  if found.verdict == "wrong" then return found.why end
-  if found.verdict == "close" then
+local function said_truth(tested)
+  if tested.verdict == "wrong" then return tested.why end
+  if tested.verdict == "close" then
     local form = "%s: %s counted, %s done"
-    return form:format(found.truth, text.value(found.least, ""), text.count(found.expected))
+    return form:format(tested.truth, text.value(tested.least, ""), text.count(tested.expected))
   end
-  if found.verdict == "true" then
+  if tested.verdict == "true" then
     local form = "%s; in %d of %d up to %s"
-    return form:format(found.truth, found.disturbed, found.repetitions, text.count(found.most))
+    return form:format(tested.truth, tested.disturbed, tested.repetitions, text.count(tested.most))
   end
-  return found.truth
+  return tested.truth
 end
 
 local NAME_MARGIN = 23
 
 -- "page faults, tracepoint and function": those of some verdicts, without what is of nothing or filtered.
 local function names_of(list, is_wanted)
-  return lists.unique(lists.map(list, function(found)
-    local says_much = found.expected ~= 0 or found.verdict == "wrong"
-    return is_wanted[found.verdict] and says_much and found.name:match "^[^,]*" or nil
+  return lists.unique(lists.map(list, function(tested)
+    local says_much = tested.expected ~= 0 or tested.verdict == "wrong"
+    return is_wanted[tested.verdict] and says_much and tested.name:match "^[^,]*" or nil
   end))
 end
 
 -- Those that were not tested, of one reason together.
 local function add_untested(lines, list)
-  local function reason(found) return found.verdict == "untested" and found.why or nil end
+  local function reason(tested) return tested.verdict == "untested" and tested.why or nil end
   for _, group in ipairs(lists.groups(list, reason)) do
     local names = text.list(names_of(group, { untested = true }))
     paragraph(lines, "untested", ("%s: %s"):format(names, group.key), 10)
@@ -179,10 +179,10 @@ end
 ---@return string lines
 function M.truths(truths)
   local lines = {}
-  for _, found in ipairs(truths.list) do
-    if found.verdict ~= "untested" then
-      local head = text.pad(found.verdict == "wrong" and "WRONG" or found.verdict, 10)
-      local line = ("%s%s  %s"):format(head, text.pad(found.name, NAME_MARGIN), said_truth(found))
+  for _, tested in ipairs(truths.list) do
+    if tested.verdict ~= "untested" then
+      local head = text.pad(tested.verdict == "wrong" and "WRONG" or tested.verdict, 10)
+      local line = ("%s%s  %s"):format(head, text.pad(tested.name, NAME_MARGIN), said_truth(tested))
       lines[#lines + 1] = text.cut(line, WIDTH)
     end
   end

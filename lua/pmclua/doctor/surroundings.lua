@@ -58,19 +58,19 @@ local function sysfs(machine)
     "sudo mount -t sysfs sysfs /sys")
 end
 
-local function virtual(machine, found)
+local function virtual(machine, facts)
   local hypervisor, help = M.hypervisor(machine)
   if not hypervisor or hides_pmus(machine) then return nil end
   local kind = hypervisor == "" and "a virtual machine" or ("a virtual machine (%s)"):format(hypervisor)
-  if found.has_pmu then
+  if facts.has_pmu then
     return obstacle("limits", hypervisor, kind .. ": others share its host", nil,
       "for small differences measure on a machine of your own")
   end
   return obstacle("blocks", hypervisor, kind .. " without a PMU: no hardware or cache events", nil, help)
 end
 
-local function no_pmu(machine, found)
-  if found.has_pmu or hides_pmus(machine) or M.hypervisor(machine) then return nil end
+local function no_pmu(machine, facts)
+  if facts.has_pmu or hides_pmus(machine) or M.hypervisor(machine) then return nil end
   return obstacle("blocks", nil, "Linux sees no PMU here: no hardware or cache events",
     "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or Linux may lack its driver")
 end
@@ -78,8 +78,8 @@ end
 local function container(machine)
   local kind = M.container(machine)
   if not kind then return nil end
-  local said = "a container (%s): it sees only its own processes, and its settings are the host's"
-  return obstacle("limits", kind, said:format(kind), nil, "change settings on the host")
+  local form = "a container (%s): it sees only its own processes, and its settings are the host's"
+  return obstacle("limits", kind, form:format(kind), nil, "change settings on the host")
 end
 
 -- ---- who else holds counters ---------------------------------------------------------------------
@@ -93,10 +93,10 @@ local function takes_counter(machine)
   return machine.arch == "arm64" and (machine:line "/proc/cmdline" or ""):find "gicv3_pseudo_nmi=1" ~= nil
 end
 
-local function watchdog(machine, found)
+local function watchdog(machine, facts)
   local is_on = machine:number "/proc/sys/kernel/nmi_watchdog"
   if is_on ~= 1 then return good(is_on, "no NMI watchdog", "the NMI watchdog is off") end
-  if not found.has_pmu or not takes_counter(machine) then
+  if not facts.has_pmu or not takes_counter(machine) then
     return good(1, "NMI watchdog", "the NMI watchdog is on, but takes no counter")
   end
   return obstacle("limits", 1, "the NMI watchdog is on: it takes a counter on each CPU",
@@ -119,8 +119,8 @@ local function governor(machine)
   if name == "performance" then
     return good(name, "governor performance", "the frequency governor is performance")
   end
-  local said = "the frequency governor is %s: times, and cycles of memory-bound code, vary with it"
-  return obstacle("limits", name, said:format(name), "sudo cpupower frequency-set -g performance")
+  local form = "the frequency governor is %s: times, and cycles of memory-bound code, vary with it"
+  return obstacle("limits", name, form:format(name), "sudo cpupower frequency-set -g performance")
 end
 
 -- The switch of each driver, and what it says when turbo is on.

@@ -54,8 +54,8 @@ end
 local function tools(machine)
   local missing = lists.where(TOOLS, function(tool) return not is_here(machine, tool) end)
   if #missing == 0 then return finding.good({}, "all tools", "every optional tool is here") end
-  local said = lists.map(missing, function(tool) return ("%s (%s)"):format(tool[1], tool[2]) end)
-  return finding.obstacle("limits", lists.column(missing, 1), "not installed: " .. text.list(said),
+  local names = lists.map(missing, function(tool) return ("%s (%s)"):format(tool[1], tool[2]) end)
+  return finding.obstacle("limits", lists.column(missing, 1), "not installed: " .. text.list(names),
     command_for(machine, missing))
 end
 

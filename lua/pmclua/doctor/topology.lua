@@ -38,9 +38,9 @@ end
 local SHOWN = 6                 -- groups of CPUs in a row, of more the first and the last
 
 local function groups_said(groups)
-  local said = lists.map(groups, cpulist)
-  if #said > SHOWN then said = { said[1], said[2], said[3], "…", said[#said] } end
-  return table.concat(said, "; ")
+  local ranges = lists.map(groups, cpulist)
+  if #ranges > SHOWN then ranges = { ranges[1], ranges[2], ranges[3], "…", ranges[#ranges] } end
+  return table.concat(ranges, "; ")
 end
 
 local function cpus_of(group) return lists.column(group, "cpu") end
@@ -124,7 +124,7 @@ end
 ---@return string[][]
 function M.rows(self)
   local rows = {}
-  local function put(name, said) rows[#rows + 1] = { name, said } end
+  local function put(name, words) rows[#rows + 1] = { name, words } end
   for _, add in ipairs { add_cpus, add_sockets, add_cores, add_caches, add_nodes, add_allowed } do
     add(put, self)
   end

@@ -99,40 +99,40 @@ end
 -- An x86 CPU counts an instruction more for each interrupt (Weaver, ISPASS 2013): close, not exact.
 local CLOSE = 1e-3
 
-local function judge_slope(found, points, each)
+local function judge_slope(measured, points, each)
   local x, y = {}, {}
   for i, point in ipairs(points) do y[i], x[i] = point[1], point[2] end
   local slope = require("pmclua.stats").theil_sen(x, y).b
-  found.expected, found.least, found.most = each, slope, slope
+  measured.expected, measured.least, measured.most = each, slope, slope
   local off = math.abs(slope / each - 1)
-  found.verdict = off == 0 and "exact" or off <= CLOSE and "close" or "wrong"
-  if found.verdict == "wrong" then
-    found.why = ("%.4g for each turn, where %g is right"):format(slope, each)
+  measured.verdict = off == 0 and "exact" or off <= CLOSE and "close" or "wrong"
+  if measured.verdict == "wrong" then
+    measured.why = ("%.4g for each turn, where %g is right"):format(slope, each)
   end
 end
 
 local MOST_ADDED = 1.5          -- times what was done: more is no disturbance
 
 --- Fills in what counts say of a truth; `verdict` stays as it is where they say nothing.
----@param found pmclua.doctor.Truth changed
+---@param measured pmclua.doctor.Truth changed
 ---@param points { [1]: number, [2]: number }[] count and iterations of each repetition
 ---@param expected number
-function M.judge(found, points, expected)
+function M.judge(measured, points, expected)
   local least, most, disturbed = math.huge, 0, 0
   for _, point in ipairs(points) do
     least, most = math.min(least, point[1]), math.max(most, point[1])
     if point[1] > expected then disturbed = disturbed + 1 end
   end
-  found.expected, found.least, found.most = expected, least, most
-  found.disturbed, found.repetitions = disturbed, #points
+  measured.expected, measured.least, measured.most = expected, least, most
+  measured.disturbed, measured.repetitions = disturbed, #points
   if least < expected or least > MOST_ADDED * expected then
-    found.verdict = "wrong"
-    found.why = ("%s counted where %s were done"):format(text.count(least), text.count(expected))
+    measured.verdict = "wrong"
+    measured.why = ("%s counted where %s were done"):format(text.count(least), text.count(expected))
   elseif least > expected then
-    found.why = ("other work disturbed each repetition (%s and more for %s)"):format(text.count(least),
+    measured.why = ("other work disturbed each repetition (%s and more for %s)"):format(text.count(least),
       text.count(expected))
   else
-    found.verdict = disturbed == 0 and "exact" or "true"
+    measured.verdict = disturbed == 0 and "exact" or "true"
   end
 end
 
@@ -176,11 +176,11 @@ function Truths:__tostring() return require("pmclua.doctor.screen").truths(self)
 function M.run(each)
   local self = setmetatable({ list = {}, tested = 0, wrong = 0 }, Truths)
   for i, truth in ipairs(TRUTHS) do
-    local found = test(truth)
-    self.list[i] = found
-    if found.verdict ~= "untested" then self.tested = self.tested + 1 end
-    if found.verdict == "wrong" then self.wrong = self.wrong + 1 end
-    if each then each(found) end
+    local tested = test(truth)
+    self.list[i] = tested
+    if tested.verdict ~= "untested" then self.tested = self.tested + 1 end
+    if tested.verdict == "wrong" then self.wrong = self.wrong + 1 end
+    if each then each(tested) end
   end
   return self
 end

@@ -20,12 +20,12 @@ end
 ---@param mistake { message: string, position?: integer, length?: integer, hint?: string }
 ---@return string
 function M.spec(spec, mistake)
-  local said, hint = mistake.message, spec_hint(mistake.hint)
+  local sentence, hint = mistake.message, spec_hint(mistake.hint)
   local whole = not mistake.position or mistake.position == 1 and (mistake.length or 0) >= #spec
   if not whole then
-    said = ("%s, at character %d of '%s'"):format(said, mistake.position, text.safe(spec))
+    sentence = ("%s, at character %d of '%s'"):format(sentence, mistake.position, text.safe(spec))
   end
-  return hint and said .. "; " .. hint or said
+  return hint and sentence .. "; " .. hint or sentence
 end
 
 -- ---- ordinary errnos ----------------------------------------------------------------------------------
@@ -34,8 +34,8 @@ end
 local function errno(errnum)
   local ok, core = pcall(require, "pmclua.core")
   if not ok then return "E" .. errnum, "error " .. errnum end
-  local said = core.errno_text(errnum)
-  return core.errno_name(errnum) or "E" .. errnum, said:sub(1, 1):lower() .. said:sub(2)
+  local errno_words = core.errno_text(errnum)
+  return core.errno_name(errnum) or "E" .. errnum, errno_words:sub(1, 1):lower() .. errno_words:sub(2)
 end
 
 local function commands_in_path()
@@ -81,11 +81,11 @@ function reasons.ENOMEM() return "out of memory" end
 ---@param subject? string the path, command or thing that it was tried on
 ---@return pmclua.Problem
 function M.system(errnum, operation, subject)
-  local code, said = errno(errnum)
+  local code, words = errno(errnum)
   local why, hint
   if reasons[code] then why, hint = reasons[code](operation, subject or "") end
   local what = subject and ("cannot %s '%s'"):format(operation, text.safe(subject)) or "cannot " .. operation
-  local message = what .. ": " .. (why or said)
+  local message = what .. ": " .. (why or words)
   return problem { code = code, operation = operation, message = message, hint = hint }
 end
 

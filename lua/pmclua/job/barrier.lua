@@ -38,7 +38,9 @@ Barrier.__index = Barrier
 function M.new(job)
   local rank, size = ranks.number()
   if not (rank and size) then return nil end
-  local function path_of(one) return ("%s/starts-%s-rank%d"):format(job.folder, ranks.launch(), one) end
+  local function path_of(number)
+    return ("%s/starts-%s-rank%d"):format(job.folder, ranks.launch(), number)
+  end
   os.remove(path_of(rank))
   local lines, code, number = core.lines(path_of(rank), "shared")
   if not lines then refuse("create", path_of(rank), code, number) end
@@ -73,17 +75,17 @@ local function wait_for(path, word, block, until_ns)
 end
 
 -- Waits for a rank; it is not waited for again where it does not come, or has left.
-local function await_rank(self, one, word, block, until_ns)
-  local path = self.others[one]
-  if not wait_for(path, word, block, until_ns) then self.late[one] = block
+local function await_rank(self, rank, word, block, until_ns)
+  local path = self.others[rank]
+  if not wait_for(path, word, block, until_ns) then self.late[rank] = block
   elseif reached(path, word) < PAST_ALL then return end
-  self.others[one] = nil
+  self.others[rank] = nil
 end
 
 -- Ranks that are complete have nothing to come for.
-local function has_to_come(self, one)
-  local comes = self.others[one] and self.job:state(one + 1).state ~= "complete"
-  if not comes then self.others[one] = nil end
+local function has_to_come(self, rank)
+  local comes = self.others[rank] and self.job:state(rank + 1).state ~= "complete"
+  if not comes then self.others[rank] = nil end
   return comes
 end
 
@@ -98,8 +100,8 @@ local function leader_of(self)
 end
 
 local function lead(self, block, until_ns)
-  for _, one in ipairs(lists.keys(self.others)) do
-    if self.leads or has_to_come(self, one) then await_rank(self, one, "came", block, until_ns) end
+  for _, rank in ipairs(lists.keys(self.others)) do
+    if self.leads or has_to_come(self, rank) then await_rank(self, rank, "came", block, until_ns) end
   end
   self.leads = true
   self.lines:append(("go %d\n"):format(block))
@@ -152,9 +154,9 @@ function Barrier:remarks()
     list[1] = ("%d ranks began each block at a barrier, within %s (median of %s; %s at most)"):format(
       #self.all, text.time(median), text.plural(#spreads, "block"), text.time(most))
   end
-  for _, one in ipairs(lists.keys(self.late)) do
+  for _, rank in ipairs(lists.keys(self.late)) do
     list[#list + 1] = ("rank %d did not come to block %d within %s: this one went on without it")
-      :format(one, self.late[one], text.time(LONGEST_NS))
+      :format(rank, self.late[rank], text.time(LONGEST_NS))
   end
   return list
 end

@@ -48,11 +48,11 @@ function M.is(path) return core.stat(path .. "/job.json") ~= nil end
 ---@param folder string
 ---@return pmclua.Job
 function M.open(folder)
-  local said, why = core.read_plain(folder .. "/job.json")
-  if not said then
+  local content, why = core.read_plain(folder .. "/job.json")
+  if not content then
     refuse(folder, "it is no folder of a job: " .. why, "`pmclua SCRIPT --job DIR` makes one")
   end
-  local job = require("dkjson").decode(said)
+  local job = require("dkjson").decode(content)
   if type(job) ~= "table" or job.kind ~= "job" then refuse(folder, "its job.json is not one of pmclua") end
   local refusal = version.refusal(job, SCHEMA)
   if refusal then refuse(folder, refusal) end
@@ -198,11 +198,11 @@ local function unfinished_state(job, number, owner)
     state.state, state.is_certain = "running", running == "running"
     return state
   end
-  local said = core.read_plain(failure_path(job, number))
-  if not (owner or said or core.stat(path)) then state.state = "missing"
+  local content = core.read_plain(failure_path(job, number))
+  if not (owner or content or core.stat(path)) then state.state = "missing"
   else
     state.state = "failed"
-    state.why = said and said:gsub("%s+$", "") or "it was ended in the middle"
+    state.why = content and content:gsub("%s+$", "") or "it was ended in the middle"
   end
   return state
 end

@@ -40,11 +40,11 @@ local OVER = lists.set { "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAI
 local function slurm_state(job)
   local squeue = tools.find "squeue"
   if not (squeue and job:match "^%d+$") then return nil end
-  local said, trouble = tools.read(squeue, { "--noheader", "--states=all", "--format=%T", "--jobs=" .. job },
-    { errors = true })
+  local output, trouble = tools.read(squeue,
+    { "--noheader", "--states=all", "--format=%T", "--jobs=" .. job }, { errors = true })
   if trouble then return nil end
-  if said:find "Invalid job id" then return "ended" end      -- Slurm forgets jobs some minutes after their end
-  local states = lists.collect(said:gmatch "[%u_]+")
+  if output:find "Invalid job id" then return "ended" end      -- Slurm forgets jobs some minutes after their end
+  local states = lists.collect(output:gmatch "[%u_]+")
   if #states == 0 then return nil end
   return lists.all(states, function(state) return OVER[state] end) and "ended" or "running"
 end

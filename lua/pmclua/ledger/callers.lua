@@ -228,11 +228,11 @@ function M.new(asked)
   for side, profiles in pairs { a = asked.a, b = asked.b } do
     totals[side] = lists.map(profiles, function(profile) return profile.total / parts_of(profile) end)
   end
-  local found = ledger.new { unit = first.unit or "", a = totals.a, b = totals.b, lines = lines_of(sides),
+  local callers = ledger.new { unit = first.unit or "", a = totals.a, b = totals.b, lines = lines_of(sides),
     overlaps = true, exact = asked.exact, paired = asked.paired, groups = asked.groups,
     is_rounded = first.iterations ~= nil, incomplete = asked.incomplete }
-  found.grown = asked.b and found.differs and grown(sides, found.conclusion.names) or nil
-  return found
+  callers.grown = asked.b and callers.differs and grown(sides, callers.conclusion.names) or nil
+  return callers
 end
 
 return M

@@ -21,9 +21,9 @@ local function normal(text)
 end
 
 local function hashes_of(side, list, pairing)
-  return table.concat(lists.map(list, function(one)
-    local line = pairing and one.source and one.line and pairing:line(side, one.source, one.line) or ""
-    return core.hash(("%s %s"):format(line, normal(one.text or ""))):sub(-8)
+  return table.concat(lists.map(list, function(at)
+    local line = pairing and at.source and at.line and pairing:line(side, at.source, at.line) or ""
+    return core.hash(("%s %s"):format(line, normal(at.text or ""))):sub(-8)
   end))
 end
 
@@ -33,9 +33,9 @@ end
 ---@param pairing? pmclua.SourcePairing of their lines
 ---@return fun(k: integer): integer? A's by B's number
 function M.aligned(a, b, pairing)
-  local found = sources.new({ code = { hashes = hashes_of("a", a, pairing) } },
+  local pairing_sources = sources.new({ code = { hashes = hashes_of("a", a, pairing) } },
     { code = { hashes = hashes_of("b", b, pairing) } })
-  return function(k) return found:partner("code", k, "code") end
+  return function(k) return pairing_sources:partner("code", k, "code") end
 end
 
 return M

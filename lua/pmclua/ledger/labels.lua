@@ -57,10 +57,10 @@ local function file_of(place, form)
 end
 
 -- The same of a line that has counts on one side alone: the other may have that line, too.
-local function words_of_one(line, place, said, form)
+local function words_of_one(line, place, parts, form)
   local number = place.other_line
-  if not number then return ("%s (%s)"):format(said, line.place and "A" or "B") end
-  if number == place.line then return said end
+  if not number then return ("%s (%s)"):format(parts, line.place and "A" or "B") end
+  if number == place.line then return parts end
   local a, b = place.line, number
   if not line.place then a, b = b, a end
   return ("%s:%d (B %d)"):format(tail(place.source, form.source), a, b)
@@ -71,12 +71,12 @@ local function line_words(line, place, form)
   local function at(own)
     return ("%s:%d"):format(own.source and tail(own.source, form.source) or "?", own.line)
   end
-  local said, other = at(place), line.place and line.other
-  if not place.text_line then return said end
-  if not other then return words_of_one(line, place, said, form) end
+  local label, other = at(place), line.place and line.other
+  if not place.text_line then return label end
+  if not other then return words_of_one(line, place, label, form) end
   local is_same = tail(place.source, 1) == tail(other.source, 1)
-  if is_same and place.line == other.line then return said end
-  return ("%s (B %s)"):format(said, is_same and other.line or at(other))
+  if is_same and place.line == other.line then return label end
+  return ("%s (B %s)"):format(label, is_same and other.line or at(other))
 end
 
 local function label_of(line, form)

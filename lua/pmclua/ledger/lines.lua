@@ -72,7 +72,7 @@ end
 local function reasons_of(refused)
   local list = lists.map(lists.keys(refused.sources), function(source) return refused.sources[source] end)
   table.sort(list, function(x, y) return x.count > y.count or x.count == y.count and x.source < y.source end)
-  return lists.map(lists.groups(list, function(one) return one.why end), function(group)
+  return lists.map(lists.groups(list, function(remark) return remark.why end), function(group)
     return { why = group[1].why, sources = lists.column(group, "source") }
   end)
 end

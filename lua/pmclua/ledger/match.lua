@@ -152,11 +152,11 @@ function M.join_nameless(a, b)
       M.merge_into(of_file[place.file], place)
     else
       local key = place.file .. "\0\0"
-      local one = { key = key, of_key = key, fn = "code without symbols", full = "code without symbols",
+      local nameless = { key = key, of_key = key, fn = "code without symbols", full = "code without symbols",
         file = place.file, path = place.path, held_in = place.held_in, counts = {}, samples = 0,
         is_joined = true }
-      M.merge_into(one, place)
-      of_file[place.file], list[#list + 1] = one, one
+      M.merge_into(nameless, place)
+      of_file[place.file], list[#list + 1] = nameless, nameless
     end
   end
   return list
@@ -170,7 +170,7 @@ end
 ---@return table<pmclua.CodePlace, true> guesses of A
 function M.places(a, b, callers)
   local matched = {}
-  for _, one in ipairs(WAYS) do match_by(one, a, b, matched) end
+  for _, way in ipairs(WAYS) do match_by(way, a, b, matched) end
   return matched, match_renamed(a, b, matched, callers)
 end
 

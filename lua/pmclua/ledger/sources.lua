@@ -128,12 +128,12 @@ local function by_tail(a, b)
   local same = {}
   for _, components in ipairs { math.huge, 4, 3, 2, 1 } do
     local function tails(texts)
-      local found = {}
+      local matching = {}
       for path in pairs(texts) do
         local tail = not same[path] and apart.tail(path, components)
-        if tail then found[tail] = found[tail] == nil and path or false end
+        if tail then matching[tail] = matching[tail] == nil and path or false end
       end
-      return found
+      return matching
     end
     local ours, theirs = tails(a), tails(b)
     for tail, path in pairs(ours) do

@@ -247,8 +247,8 @@ function M.records_of(entry)
   local list = {}
   for _, argument in ipairs(entry.arguments or {}) do
     for word in argument.type:gmatch "[%l_]+" do
-      local found = M.find(word, entry.topic)
-      if found and found.kind == "record" then list[#list + 1] = found end
+      local record = M.find(word, entry.topic)
+      if record and record.kind == "record" then list[#list + 1] = record end
     end
   end
   return list

@@ -145,8 +145,8 @@ read = M.read
 
 -- ---- in words ------------------------------------------------------------------------------------------
 
-local function range_words(one)
-  local words, least, most = one.simple.words, one.least, one.most
+local function range_words(form)
+  local words, least, most = form.simple.words, form.least, form.most
   if least and most then return ("%s from %.15g to %.15g"):format(words, least, most) end
   if least then return ("%s of at least %.15g"):format(words, least) end
   return ("%s of at most %.15g"):format(words, most)
@@ -167,12 +167,12 @@ end
 
 local describe
 
-local function words_of(one)
-  if one.kind == "literal" then return arguments.shown(one.literal) end
-  if one.kind == "list" then return "a list of " .. describe(one.items):gsub("^an? ", "") .. "s" end
-  if one.kind == "class" then return class_words(one.entry) end
-  if one.kind == "record" or one.kind == "keys" then return "a table" end
-  return (one.least or one.most) and range_words(one) or one.simple.words
+local function words_of(form)
+  if form.kind == "literal" then return arguments.shown(form.literal) end
+  if form.kind == "list" then return "a list of " .. describe(form.items):gsub("^an? ", "") .. "s" end
+  if form.kind == "class" then return class_words(form.entry) end
+  if form.kind == "record" or form.kind == "keys" then return "a table" end
+  return (form.least or form.most) and range_words(form) or form.simple.words
 end
 
 --- The words for a type, as in "must be …".
@@ -180,7 +180,7 @@ end
 ---@return string
 function M.describe(alternatives)
   local words = lists.unique(lists.map(alternatives, words_of))
-  local are_words = lists.all(alternatives, function(one) return one.kind == "literal" end)
+  local are_words = lists.all(alternatives, function(form) return form.kind == "literal" end)
   if are_words and #words > 2 then return "one of " .. table.concat(words, ", ") end
   return text.list(words, "or")
 end
@@ -201,28 +201,28 @@ end
 
 -- ---- checking ------------------------------------------------------------------------------------------
 
-local function is_within(one, value)
-  return (one.least == nil or value >= one.least) and (one.most == nil or value <= one.most)
+local function is_within(form, value)
+  return (form.least == nil or value >= form.least) and (form.most == nil or value <= form.most)
 end
 
 local accepts = {}
 
-function accepts.simple(one, value)
-  return one.simple.is(value) and (type(value) ~= "number" or is_within(one, value))
+function accepts.simple(form, value)
+  return form.simple.is(value) and (type(value) ~= "number" or is_within(form, value))
 end
-function accepts.literal(one, value) return value == one.literal end
-function accepts.class(one, value) return M.class_of(value) == one.entry.name end
+function accepts.literal(form, value) return value == form.literal end
+function accepts.class(form, value) return M.class_of(value) == form.entry.name end
 -- A mistake within a table is reported for the part that is wrong.
 local function is_plain(_, value) return type(value) == "table" and not M.class_of(value) end
 accepts.list, accepts.record, accepts.keys = is_plain, is_plain, is_plain
 
 local look_into = {}
 
-function look_into.list(one, value, name, wrong)
-  local simple = one.items[1].simple
+function look_into.list(form, value, name, wrong)
+  local simple = form.items[1].simple
   local stray = arguments.stray(name, value, simple and simple.spelled)
   if stray then return wrong("%s", stray) end
-  for i, item in ipairs(value) do M.check(item, one.items, ("%s[%d]"):format(name, i), wrong) end
+  for i, item in ipairs(value) do M.check(item, form.items, ("%s[%d]"):format(name, i), wrong) end
 end
 
 local key_type
@@ -279,13 +279,13 @@ function M.check_keys(value, record, name, wrong)
   end
 end
 
-function look_into.record(one, value, name, wrong) M.check_keys(value, one.entry, name, wrong) end
+function look_into.record(form, value, name, wrong) M.check_keys(value, form.entry, name, wrong) end
 
 -- Whether a table looks like this one of several: a list has a first item, options have none.
-local function has_form(one, value)
-  if one.kind ~= "list" and one.kind ~= "record" and one.kind ~= "keys" then return true end
-  local fields = one.kind == "record" and one.entry.fields or {}
-  local takes_items = one.kind == "list" or fields["[]"] or fields["[1]"]
+local function has_form(form, value)
+  if form.kind ~= "list" and form.kind ~= "record" and form.kind ~= "keys" then return true end
+  local fields = form.kind == "record" and form.entry.fields or {}
+  local takes_items = form.kind == "list" or fields["[]"] or fields["[1]"]
   return (value[1] ~= nil) == (takes_items and true or false)
 end
 
@@ -300,8 +300,8 @@ function M.quick(alternatives)
   if is_lone then return first.simple.is end
   return function(value)
     for i = 1, #alternatives do
-      local one = alternatives[i]
-      if FLAT[one.kind] and accepts[one.kind](one, value) then return true end
+      local form = alternatives[i]
+      if FLAT[form.kind] and accepts[form.kind](form, value) then return true end
     end
     return false
   end
@@ -309,8 +309,8 @@ end
 
 -- ", did you mean …?" where one of several words is asked for.
 local function meant(value, alternatives)
-  local words = lists.map(alternatives, function(one)
-    return type(one.literal) == "string" and one.literal or nil
+  local words = lists.map(alternatives, function(form)
+    return type(form.literal) == "string" and form.literal or nil
   end)
   return #words > 0 and arguments.meant(value, words) or ""
 end
@@ -322,20 +322,22 @@ end
 ---@param wrong fun(form: string, ...)
 ---@param owner? string whose keys those of a table of options are; default: the value's own
 function M.check(value, alternatives, name, wrong, owner)
-  local found
+  local matching
   for i = 1, #alternatives do
-    local one = alternatives[i]
-    if accepts[one.kind](one, value) and (not found or has_form(one, value)) then
-      found = one
-      if type(value) ~= "table" or has_form(one, value) then break end
+    local form = alternatives[i]
+    if accepts[form.kind](form, value) and (not matching or has_form(form, value)) then
+      matching = form
+      if type(value) ~= "table" or has_form(form, value) then break end
     end
   end
-  if found then
-    local look = look_into[found.kind]
-    return look and look(found, value, found.kind == "record" and owner or name, wrong)
+  if matching then
+    local look = look_into[matching.kind]
+    return look and look(matching, value, matching.kind == "record" and owner or name, wrong)
   end
   local scalar = type(value) == "number" or is_text(value)
-  local reader = scalar and lists.find(alternatives, function(one) return one.simple and one.simple.why end)
+  local reader = scalar and lists.find(alternatives, function(form)
+    return form.simple and form.simple.why
+  end)
   if reader then return wrong("%s must be %s", name, reader.simple.why(value)) end
   wrong("%s must be %s, not %s%s", name, M.describe(alternatives), M.shown(value), meant(value, alternatives))
 end

@@ -44,10 +44,10 @@ end
 local RESERVED = lists.set(ORDER)
 
 -- The values of a block by their rows: the list itself where no row is without a value.
-local function values_of_rows(found)
-  if #found.rows == found.block.n then return found.list end
+local function values_of_rows(values)
+  if #values.rows == values.block.n then return values.list end
   local value_of_row = {}
-  for k, row in ipairs(found.rows) do value_of_row[row] = found.list[k] end
+  for k, row in ipairs(values.rows) do value_of_row[row] = values.list[k] end
   return value_of_row
 end
 
@@ -94,11 +94,11 @@ local function repetition_texts(cell, number, count, extra)
   return head, keys
 end
 
-local function repetition_entry(found, k, head, keys, extra)
-  local iterations, wall, row = found.iterations(k), found.wall(k), found.rows[k]
+local function repetition_entry(values, k, head, keys, extra)
+  local iterations, wall, row = values.iterations(k), values.wall(k), values.rows[k]
   local parts = { head, json.number(k - 1), ',"threads":1,"iterations":',
     json.number(iterations == 0 and 1 or iterations), ',"real_time":', json.number(wall), ',"cpu_time":',
-    json.number(found.cpu(k) or wall), ',"time_unit":"ns"' }
+    json.number(values.cpu(k) or wall), ',"time_unit":"ns"' }
   for i, counter in ipairs(extra) do
     local value = counter.at(row)
     if value then parts[#parts + 1], parts[#parts + 2] = keys[i], json.number(value) end

@@ -117,9 +117,9 @@ local function effort(self)
 end
 
 local function of_layouts(self)
-  local found = self.layout_effect
-  return found and { ("  the layout of the code alone changes it by %s (two of %s, new runs)"):format(
-    interval(found.change), found.commit.name) } or {}
+  local effect = self.layout_effect
+  return effect and { ("  the layout of the code alone changes it by %s (two of %s, new runs)"):format(
+    interval(effect.change), effect.commit.name) } or {}
 end
 
 -- Steps that the search cannot have seen.

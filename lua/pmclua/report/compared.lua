@@ -30,11 +30,11 @@ local function compared_table(result, comparison, pair)
       list[#list + 1] = element_row(pair, metric)
     end
   end
-  local said = footnotes.comparison(comparison, pair)
-  said[#said + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
-  if pair.cell.fitted then said[#said + 1] = rows.note_of_rows(pair.rows) end
+  local notes = footnotes.comparison(comparison, pair)
+  notes[#notes + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
+  if pair.cell.fitted then notes[#notes + 1] = rows.note_of_rows(pair.rows) end
   local ours, theirs = words.side(pair.cell, pair.baseline), words.side(pair.baseline, pair.cell)
-  return { title = titles.comparison(result, { pair }), rows = list, notes = said,
+  return { title = titles.comparison(result, { pair }), rows = list, notes = notes,
     columns = rows.compared_columns({ name = theirs, align = "right" }, ours, comparison.level) }
 end
 

@@ -64,11 +64,11 @@ local function components_entry(cell, name)
 end
 
 local function summary_entry(cell, name)
-  local summary, found = cell:summary(name), read_cell(cell, name)
+  local summary, values = cell:summary(name), read_cell(cell, name)
   local entry = { title = summary.title, unit = summary.unit, status = summary.status,
     quality = summary.quality, why = or_null(summary.why or summary.reason), n = summary.n,
     missing = summary.missing, exact = summary.exact, outliers = summary.outliers,
-    values = json.column(found.raw or found.list, #found.list) }
+    values = json.column(values.raw or values.list, #values.list) }
   for _, number in ipairs(NUMBERS) do entry[number] = or_null(summary[number]) end
   entry.components = components_entry(cell, name)
   entry.fit = summary.fit and fit_entry(summary.fit)

@@ -106,16 +106,16 @@ function M.iterations(result, swept)
   local least, most
   for cell in result:cells() do
     local count = cell.kind == "kernel" and not cell.fitted and not cell.region and cell:iterations()
-    local found = count and { count = count, level = cell.levels[swept] }
-    if found and (not least or count < least.count) then least = found end
-    if found and (not most or count > most.count) then most = found end
+    local swept_count = count and { count = count, level = cell.levels[swept] }
+    if swept_count and (not least or count < least.count) then least = swept_count end
+    if swept_count and (not most or count > most.count) then most = swept_count end
   end
   if not least or least.count == most.count then return nil end
-  local said = ("a repetition has %s %s, and %s %s"):format(
+  local note = ("a repetition has %s %s, and %s %s"):format(
     text.plural(most.count, "iteration"), at(swept, words.level(swept, most.level)),
     text.count(least.count), at(swept, words.level(swept, least.level)))
-  if least.count >= FEW_ITERATIONS then return said end
-  return said .. ": where they are few, caches and predictors are colder; iterations = N has them the same"
+  if least.count >= FEW_ITERATIONS then return note end
+  return note .. ": where they are few, caches and predictors are colder; iterations = N has them the same"
 end
 
 -- Why a verdict is undecided: its own reason, or that its interval crosses the margin.
@@ -161,9 +161,9 @@ function M.undecided(cells, verdicts, swept)
   end
   local groups = lists.groups(cells, function(cell) return why_undecided(verdict_of(cell)) end)
   return lists.map(groups, function(group)
-    local said = table.concat(lists.map({ unpack(group, 1, NAMED) }, named), ", ")
-    if #group > NAMED then said = ("%s and %d more"):format(said, #group - NAMED) end
-    return ("undecided %s: %s"):format(at(swept, said), group.key)
+    local names = table.concat(lists.map({ unpack(group, 1, NAMED) }, named), ", ")
+    if #group > NAMED then names = ("%s and %d more"):format(names, #group - NAMED) end
+    return ("undecided %s: %s"):format(at(swept, names), group.key)
   end)
 end
 

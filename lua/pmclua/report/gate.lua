@@ -127,11 +127,11 @@ local function assumption(rows)
     if row.is_assumed then spread = row.spread end
   end
   if not (within or spread) then return nil end
-  local said = {}
-  if spread then said[1] = "times are taken to, by " .. text.percent(spread) end
-  if within then said[#said + 1] = "intervals of counts are of the noise within it" end
+  local notes = {}
+  if spread then notes[1] = "times are taken to, by " .. text.percent(spread) end
+  if within then notes[#notes + 1] = "intervals of counts are of the noise within it" end
   return ("one run of the baseline does not show how runs differ: %s; several baseline files measure it, and "
-    .. "--against needs none"):format(table.concat(said, ", "))
+    .. "--against needs none"):format(table.concat(notes, ", "))
 end
 
 -- The simulated events that could stand for what could not be checked.
@@ -165,7 +165,7 @@ end
 -- The causes, a line each, with what was not looked into.
 local function cause_lines(gate)
   return lists.joined(lists.map(gate.causes or {}, function(cause)
-    local function line(said) return ("cause, %s: %s"):format(text.safe(cause.cell), text.safe(said)) end
+    local function line(what) return ("cause, %s: %s"):format(text.safe(cause.cell), text.safe(what)) end
     return lists.joined { lists.map(cause.sentences, line),
       lists.map(cause.absent, function(why) return line("not looked into: " .. why) end) }
   end))

@@ -15,14 +15,14 @@ local M = {}
 -- ---- words -----------------------------------------------------------------------------------------------
 
 -- An exponent, and other numbers without a unit, by the interval: no digit that means nothing.
-local function plain(found, value)
-  return text.rounded(value or found.value, (found.high - found.low) / 2)
+local function plain(range, value)
+  return text.rounded(value or range.value, (range.high - range.low) / 2)
 end
 
-local function ends(found) return ("%s … %s"):format(plain(found, found.low), plain(found, found.high)) end
+local function ends(range) return ("%s … %s"):format(plain(range, range.low), plain(range, range.high)) end
 
-local function in_unit(growth, found)
-  return text.rounded(found.value, (found.high - found.low) / 2, growth.unit)
+local function in_unit(growth, range)
+  return text.rounded(range.value, (range.high - range.low) / 2, growth.unit)
 end
 
 -- b with its sign: "+ 41 ns", "- 3"; nothing where it may be 0.
@@ -69,14 +69,14 @@ local SIMPLE = { { -1, "1/%s" }, { 0, "constant" }, { 0.5, "√%s" }, { 1, "%s" 
 
 -- An exponent in words: the prediction, or the simple growth in its interval.
 local function verdict(growth)
-  local asked, found = growth.asked, growth.exponent
+  local asked, exponent = growth.asked, growth.exponent
   if asked then
-    local said = ("%.4g"):format(asked.exponent)
-    return growth.verdict == "differs" and "not " .. said or growth.verdict == "same" and said
-      or said .. " or not: undecided"
+    local predicted = ("%.4g"):format(asked.exponent)
+    return growth.verdict == "differs" and "not " .. predicted or growth.verdict == "same" and predicted
+      or predicted .. " or not: undecided"
   end
   local like = lists.map(SIMPLE, function(simple)
-    local is_within = simple[1] >= found.low and simple[1] <= found.high
+    local is_within = simple[1] >= exponent.low and simple[1] <= exponent.high
     return is_within and simple[2]:format(text.safe(growth.over)) or nil
   end)
   return #like > 0 and text.list(like, "or") or "between these"

@@ -259,8 +259,8 @@ end
 local function how_obtained(result)
   local rows = {}
   for index, event in ipairs(result.events) do
-    local said = how(result, index, event)
-    rows[#rows + 1] = { event.name, event.note and said .. "; " .. event.note or said }
+    local words_of_how = how(result, index, event)
+    rows[#rows + 1] = { event.name, event.note and words_of_how .. "; " .. event.note or words_of_how }
   end
   for _, metric in ipairs(result.metrics) do rows[#rows + 1] = { metric.name, metric.formula } end
   return facts(rows)
@@ -298,8 +298,8 @@ local MANY = 5                  -- tables that need no list of contents
 local function contents(report)
   if #report.blocks <= MANY then return "" end
   local items, seen = {}, {}
-  for number, one in ipairs(report.blocks) do
-    local title = one.title[1] or "table " .. number
+  for number, report_block in ipairs(report.blocks) do
+    local title = report_block.title[1] or "table " .. number
     local link = element("a", escape(title), ('href="#table-%d"'):format(number))
     if not seen[title] then items[#items + 1] = element("li", link) end
     seen[title] = true
@@ -310,20 +310,20 @@ end
 -- Sections that unfold.
 local function details(report)
   return joined(report.details and report.details() or {}, function(detail)
-    local blocks = joined(detail.blocks, function(one) return block(one) end)
+    local blocks = joined(detail.blocks, function(detail_block) return block(detail_block) end)
     return element("details", element("summary", escape(detail.title)) .. blocks)
   end)
 end
 
 local function more_style(report)
-  local shown = lists.find(report.blocks, function(one) return one.sort end)
+  local shown = lists.find(report.blocks, function(report_block) return report_block.sort end)
   return shown and require("pmclua.report.sorted").style(shown) or ""
 end
 
 local function body(report, title, options)
   local noted = section("notes", "Notes and warnings", notes_list(report.notes))
   local numbered = {}
-  for number, one in ipairs(report.blocks) do numbered[number] = block(one, number) end
+  for number, report_block in ipairs(report.blocks) do numbered[number] = block(report_block, number) end
   local shown = section("tables", "Tables", table.concat(numbered, "\n"))
   local drawn = section("plots", "Plots", plots(report, options))
   -- Below a long table, or plots, nobody would look for notes.

@@ -110,8 +110,8 @@ end
 
 local function refuse(kind, format)
   local who = KINDS[kind].who
-  local said = who and who .. " has no format '%s'" or "there is no format '%s'"
-  require("pmclua.base.problem").no_format(said, format, M.formats(kind))
+  local message = who and who .. " has no format '%s'" or "there is no format '%s'"
+  require("pmclua.base.problem").no_format(message, format, M.formats(kind))
 end
 
 --- Writes a report in pieces, so that a million repetitions need not be one text. Machine formats depend neither on

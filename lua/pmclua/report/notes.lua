@@ -66,8 +66,8 @@ local function simulated(result, list)
 end
 
 -- A label where it is needed to tell what a note is about.
-local function about(result, label, said)
-  return #result:list() > 1 and text.safe(label) .. ": " .. said or said
+local function about(result, label, reason)
+  return #result:list() > 1 and text.safe(label) .. ": " .. reason or reason
 end
 
 local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
@@ -75,13 +75,13 @@ local LONGEST_CODE = 60             -- characters of a copy's instructions that 
 -- Which metrics pair runs of different passes, and how well the passes agree.
 local function across_passes(result, list)
   if #result.header.pass_events < 2 or #result.metrics == 0 then return end
-  local across, one, apart = require "pmclua.result.across", {}, {}
+  local across, of_one, apart = require "pmclua.result.across", {}, {}
   for _, metric in ipairs(result.metrics) do
     local passes = across.passes(result, metric)
-    if passes == 1 then one[#one + 1] = text.safe(metric.name)
+    if passes == 1 then of_one[#of_one + 1] = text.safe(metric.name)
     elseif passes then apart[#apart + 1] = ("%s (%d passes)"):format(text.safe(metric.name), passes) end
   end
-  if #one > 0 then add(list, "metrics of one pass: " .. text.list(one)) end
+  if #of_one > 0 then add(list, "metrics of one pass: " .. text.list(of_one)) end
   if #apart == 0 then return end
   local agree = lists.map(across.anchors(result), function(anchor)
     return ("%s within %s"):format(text.safe(anchor.name), text.percent(anchor.spread))
@@ -108,10 +108,10 @@ end
 
 -- "12 repetitions rejected by 'context_switches > 0'", or left out for how they ended.
 local function rejected(cell)
-  local said, why = text.plural(cell.rejected, "repetition"), cell.first_rejected or ""
+  local words, why = text.plural(cell.rejected, "repetition"), cell.first_rejected or ""
   local condition = why:match "^reject_if: (.*)"
-  if condition then return ("%s rejected by '%s', and repeated"):format(said, text.safe(condition)) end
-  return ("%s left out%s"):format(said, why ~= "" and ", the first: " .. text.safe(why) or "")
+  if condition then return ("%s rejected by '%s', and repeated"):format(words, text.safe(condition)) end
+  return ("%s left out%s"):format(words, why ~= "" and ", the first: " .. text.safe(why) or "")
 end
 
 local function failure(result, why)
@@ -153,10 +153,10 @@ local function warnings(result, list)
   local is_noisy = false
   for _, warning in ipairs(result:warnings()) do
     is_noisy = is_noisy or NOISY[warning.kind]
-    local said = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
+    local sentence = ("%s; %s"):format(text.safe(warning.message), text.safe(warning.hint))
     local count, cell = #warning.cells, text.safe(warning.cell)
-    add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, cell, said)
-      or about(result, warning.cell, said)))
+    add(list, "! " .. (count > 1 and ("%d cells, the first %s: %s"):format(count, cell, sentence)
+      or about(result, warning.cell, sentence)))
   end
   if is_noisy then add(list, noise(result.header.host or {})) end
 end

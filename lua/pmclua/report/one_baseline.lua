@@ -69,9 +69,9 @@ end
 local function notes_under(result, comparison, compared)
   local list = {}
   for _, pair in ipairs(compared) do
-    for i, said in ipairs(footnotes.comparison(comparison, pair)) do
+    for i, note in ipairs(footnotes.comparison(comparison, pair)) do
       local is_of_all = i == 1 and (has_primary(pair) or pair.control)
-      list[#list + 1] = is_of_all and said or ("%s: %s"):format(side_of(pair), said)
+      list[#list + 1] = is_of_all and note or ("%s: %s"):format(side_of(pair), note)
     end
     list[#list + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
     list[#list + 1] = pair.cell.fitted and rows.note_of_rows(pair.rows) or nil

@@ -63,13 +63,13 @@ local function outliers_of(levels, looks)
   local spread, median = spread_of(lists.column(levels, "value"))
   local limit = math.max(USUAL_LIMIT, distribution.normal_upper(BY_CHANCE / 2 / looks))
   if spread == 0 or median == 0 then return {} end
-  return lists.where(levels, function(one) return math.abs(one.value - median) / spread > limit end)
+  return lists.where(levels, function(level) return math.abs(level.value - median) / spread > limit end)
 end
 
 -- What a level is called, with its host where that says more.
-local function level_words(by, one)
-  local said = ("%s %s"):format(IS_HOST[by] and "node" or text.safe(by), words.level(by, one.level))
-  return one.host and ("%s on %s"):format(said, text.safe(one.host)) or said
+local function level_words(by, level)
+  local label = ("%s %s"):format(IS_HOST[by] and "node" or text.safe(by), words.level(by, level.level))
+  return level.host and ("%s on %s"):format(label, text.safe(level.host)) or label
 end
 
 -- The values of a quantity by level, from the least on.
@@ -95,9 +95,9 @@ local function row_of(grid, rest, name, host_of, looks)
     levels = levels, outliers = outliers_of(levels, looks) }
   if #levels == 0 then return row end
   local sorted, sum, most = order.sorted(lists.column(levels, "value")), 0, levels[1]
-  for _, one in ipairs(levels) do
-    sum = sum + one.value
-    if one.value > most.value then most = one end
+  for _, level in ipairs(levels) do
+    sum = sum + level.value
+    if level.value > most.value then most = level end
   end
   row.min, row.median, row.mean, row.max = sorted[1], order.median_of(sorted), sum / #levels, most
   return row
@@ -135,20 +135,20 @@ local function is_level(level) return level ~= nil end
 function M.of(result, names, by)
   if by == "rank" then result = require("pmclua.result.ranks").by(result) or result end
   check(result, by)
-  local grid, found, host_of = side_by_side.arrange(result, by), {}, host_reader(result, by)
+  local grid, list, host_of = side_by_side.arrange(result, by), {}, host_reader(result, by)
   grid.columns = lists.where(grid.columns, is_level)
   -- What has no level at all: the whole of a run whose threads are the levels.
   local rest = lists.where(grid.rest, function(label) return next(grid.cells[label]) ~= nil end)
   local looks = #grid.columns * #names * #rest
   for _, name in ipairs(names) do
-    for _, label in ipairs(rest) do found[#found + 1] = row_of(grid, label, name, host_of, looks) end
+    for _, label in ipairs(rest) do list[#list + 1] = row_of(grid, label, name, host_of, looks) end
   end
   local all = hosts.of(result)
   local compared, level = {}, nil
   if IS_HOST[by] and result.header.baseline then
     compared, level = require("pmclua.result.between").of(result, by, names)
   end
-  return { by = by, levels = grid.columns, rows = found, result = result, compared = compared, level = level,
+  return { by = by, levels = grid.columns, rows = list, result = result, compared = compared, level = level,
     hosts = all and hosts.folded(lists.column(all, "hostname")) }
 end
 
@@ -157,14 +157,14 @@ end
 -- Outliers by what they are called: a node where all of its levels are, else the level itself.
 local function subjects_of(row, by)
   if IS_HOST[by] or not row.outliers[1].host then
-    return lists.map(row.outliers, function(one) return { one } end)
+    return lists.map(row.outliers, function(outlier) return { outlier } end)
   end
-  local all = lists.by(lists.groups(row.levels, function(one) return one.host end), "key")
-  local by_host = lists.groups(row.outliers, function(one) return one.host end)
+  local all = lists.by(lists.groups(row.levels, function(level) return level.host end), "key")
+  local by_host = lists.groups(row.outliers, function(outlier) return outlier.host end)
   return lists.joined(lists.map(by_host, function(group)
     local is_node = #group == #all[group.key] and #group > 1
     if is_node then return { { node = group.key, unpack(group) } } end
-    return lists.map(group, function(one) return { one } end)
+    return lists.map(group, function(outlier) return { outlier } end)
   end))
 end
 
@@ -192,8 +192,8 @@ end
 
 local function times_of(row, values)
   local least, most = math.huge, -math.huge
-  for _, one in ipairs(values) do
-    local times = one.value / row.median
+  for _, outlier in ipairs(values) do
+    local times = outlier.value / row.median
     least, most = math.min(least, times), math.max(most, times)
   end
   local low, high = ("%.3g"):format(least), ("%.3g"):format(most)
@@ -260,9 +260,9 @@ function M.table(over)
     columns = { { name = "median by " .. text.safe(by) }, unpack(columns) } }
 end
 
-local function named(row, one)
-  return { level = one.level, host = one.host, value = one.value,
-    times = row.median ~= 0 and one.value / row.median or nil }
+local function named(row, level)
+  return { level = level.level, host = level.host, value = level.value,
+    times = row.median ~= 0 and level.value / row.median or nil }
 end
 
 local FEW_NODES = 5
@@ -289,10 +289,10 @@ end
 local function compared_facts(pair)
   return { workload = pair.cell.workload, baseline = pair.baseline.workload, nodes = #pair.nodes,
     verdicts = lists.map(pair.rows, function(row)
-      local found = row.verdict or {}
-      return { name = row.name, primary = row.primary or nil, verdict = json.or_null(found.verdict),
-        ratio = json.or_null(found.ratio), low = json.or_null(found.low), high = json.or_null(found.high),
-        level = found.level, margin = found.margin, why = json.or_null(row.why or found.reason) }
+      local judged = row.verdict or {}
+      return { name = row.name, primary = row.primary or nil, verdict = json.or_null(judged.verdict),
+        ratio = json.or_null(judged.ratio), low = json.or_null(judged.low), high = json.or_null(judged.high),
+        level = judged.level, margin = judged.margin, why = json.or_null(row.why or judged.reason) }
     end) }
 end
 
@@ -304,8 +304,8 @@ local function facts_of(row)
     max_over_mean = json.or_null(row.mean and row.mean ~= 0 and max.value / row.mean or nil),
     at = json.or_null(max.level), host = max.host,
     why = #row.levels == 0 and json.or_null(row.summary.why) or nil,
-    outliers = lists.map(row.outliers, function(one) return named(row, one) end),
-    levels = lists.map(row.levels, function(one) return named(row, one) end) }
+    outliers = lists.map(row.outliers, function(level) return named(row, level) end),
+    levels = lists.map(row.levels, function(level) return named(row, level) end) }
 end
 
 local ORDER = { "format", "over", "hosts", "quantities", "name", "workload", "of", "region", "unit", "n",
@@ -340,7 +340,7 @@ function M.records(result, options)
       local max = row.max or {}
       lines:put { row.name, row.cell.workload, row.rest, row.summary.unit, over.by, #row.levels, row.min,
         row.median, row.mean, max.value, max.level, max.host,
-        table.concat(lists.map(row.outliers, function(one) return tostring(one.level) end), " ") }
+        table.concat(lists.map(row.outliers, function(outlier) return tostring(outlier.level) end), " ") }
     end
   end }
 end

@@ -12,9 +12,9 @@ local WIDEST = 80
 --- Adds a line, continued below its text where it is long.
 ---@param lines string[] `width`: of each
 ---@param head string
----@param said string
-function M.add(lines, head, said)
-  local rest = text.wrap(said, lines.width - text.width(head))
+---@param value string
+function M.add(lines, head, value)
+  local rest = text.wrap(value, lines.width - text.width(head))
   for i, line in ipairs(rest) do
     lines[#lines + 1] = (i == 1 and head or (" "):rep(text.width(head))) .. line
   end
@@ -114,8 +114,8 @@ function M.add_cells(lines, declaration, plan, is_short)
     local levels = lists.map(declaration.factors, function(factor)
       return (" %s=%s"):format(factor.name, tostring(cell.levels[factor.name]))
     end)
-    local said = text.safe(cell.workload.name .. table.concat(levels))
-    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, said)
+    local label = text.safe(cell.workload.name .. table.concat(levels))
+    lines[#lines + 1] = ("  cell %d: %s"):format(cell.index, label)
   end
   if most < #plan.cells then
     local count = text.plural(#plan.cells - most, "cell")

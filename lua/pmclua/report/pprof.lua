@@ -96,7 +96,7 @@ function M.write(stacks, put)
     parts[#parts + 1] = bytes(4, number(1, i) .. bytes(4, number(1, i)))
     parts[#parts + 1] = bytes(5, number(1, i) .. number(2, text(name)) .. number(3, text(name)))
   end
-  for _, one in ipairs(texts) do parts[#parts + 1] = bytes(6, one) end
+  for _, part in ipairs(texts) do parts[#parts + 1] = bytes(6, part) end
   put(gzipped(table.concat(parts)))
 end
 

@@ -47,8 +47,8 @@ local function start_of(lines, result, cell, summary)
 end
 
 local function pass_of(cell, block)
-  for pass, one in pairs(cell.columns.passes) do
-    if one == block then return pass end
+  for pass, other in pairs(cell.columns.passes) do
+    if other == block then return pass end
   end
 end
 
@@ -76,8 +76,8 @@ local function add_record(out, separator, block, i, value, status, raw, times)
   out:number(block.iterations[i])
 end
 
-local function add_records(lines, start, cell, found, event, summary)
-  local block, k = found.block, 1
+local function add_records(lines, start, cell, values, event, summary)
+  local block, k = values.block, 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
   local separator, out = lines.separator, lines.pieces
@@ -85,8 +85,8 @@ local function add_records(lines, start, cell, found, event, summary)
   for i = 1, block.n do
     local value, status = nil, event and "not-counted" or "absent"
     if block.incomplete and block.incomplete[i] then status = "incomplete" end
-    if found.rows[k] == i then
-      value, status = found.raw and found.raw[k] or found.list[k], found.statuses[k] or "counted"
+    if values.rows[k] == i then
+      value, status = values.raw and values.raw[k] or values.list[k], values.statuses[k] or "counted"
       k = k + 1
     end
     out:add(head)

@@ -104,10 +104,10 @@ local PAIR_SAID = {
 local NO_DURATIONS = "%s without numbers: "
 
 -- Beside calls whose durations are not known either, only why.
-local function form_of(region, said)
-  local why = said[1] == "switching" and region_calls.why_not(region, "duration")
+local function form_of(region, fact)
+  local why = fact[1] == "switching" and region_calls.why_not(region, "duration")
   if why then return NO_DURATIONS .. why:gsub("%%", "%%%%") end
-  return region.is_pair and PAIR_SAID[said[1]] or said[2]
+  return region.is_pair and PAIR_SAID[fact[1]] or fact[2]
 end
 
 local PATHS = {
@@ -122,8 +122,8 @@ local MAY_MOVE = "; if stacks move between its threads (coroutines), a call may 
 local function path_note(result)
   if result.path == "all threads" then return nil end
   if result.observed and result.path ~= "one thread" then
-    local said = "threads and children that it started meanwhile were not followed (%s)"
-    return said:format(PATHS[result.path])
+    local form = "threads and children that it started meanwhile were not followed (%s)"
+    return form:format(PATHS[result.path])
   end
   local others = result.threads_seen > 0
     and (": %s that it started not counted"):format(text.plural(tonumber(result.threads_seen),
@@ -148,15 +148,15 @@ local function probing_note(result, region)
     return ("%s %s"):format(with_spread(values.probing, values.probing_spread, about), about.title)
   end)
   if #parts == 0 then return nil end
-  local said = result.subtracted and "taken off for probing, in all of these calls: %s"
+  local form = result.subtracted and "taken off for probing, in all of these calls: %s"
     or "of these totals, the cost of probing: %s"
-  return said:format(text.list(parts))
+  return form:format(text.list(parts))
 end
 
 local function region_notes(result, region)
   local notes = {}
-  for _, said in ipairs(SAID) do
-    local count, form = region[said[1]], form_of(region, said)
+  for _, fact in ipairs(SAID) do
+    local count, form = region[fact[1]], form_of(region, fact)
     if count and count ~= 0 then
       notes[#notes + 1] = form:format(text.plural(tonumber(count), "call"))
     end
@@ -190,9 +190,9 @@ end
 -- Probes are on the PMU with the events, or not at all.
 local function kept_off_note(result)
   if result.ran >= 1 then return nil end
-  local said = "another user of the PMU had its counters for %s of the time: calls meanwhile were not seen; "
+  local form = "another user of the PMU had its counters for %s of the time: calls meanwhile were not seen; "
     .. "end that one (another perf, an NMI watchdog), or leave out the PMU's events"
-  return said:format(text.percent(1 - result.ran))
+  return form:format(text.percent(1 - result.ran))
 end
 
 local function observed_note(result)
@@ -215,8 +215,8 @@ local function is_unused(region) return region.entries == 0 and region.orphans =
 --- One line for all regions that were never called.
 local function unused_note(result)
   local names = lists.map(lists.where(result, is_unused), function(region) return text.safe(region.name) end)
-  local said = result.ran < 1 and "not seen to be called: " or "never called: "
-  return #result > 1 and #names > 0 and said .. shortened(names) or nil
+  local form = result.ran < 1 and "not seen to be called: " or "never called: "
+  return #result > 1 and #names > 0 and form .. shortened(names) or nil
 end
 
 local function skipped_note(result)

@@ -58,8 +58,8 @@ local function locations_of(gate, row, cause)
 end
 
 local function result_of(gate, row)
-  local cause = lists.find(gate.causes or {}, function(one)
-    return one.cell == row.cell and lists.contains(one.limits, row.text)
+  local cause = lists.find(gate.causes or {}, function(cause_of_row)
+    return cause_of_row.cell == row.cell and lists.contains(cause_of_row.limits, row.text)
   end)
   local words = lists.joined { { ("%s, %s: %s"):format(row.text, row.cell, said(row)) },
     cause and cause.sentences or {} }

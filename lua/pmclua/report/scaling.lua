@@ -15,25 +15,25 @@ local LAWS = { amdahl = "Amdahl", gustafson = "Gustafson" }
 
 -- ---- words ----------------------------------------------------------------------------------------------
 
-local function half_of(found) return found.low and (found.high - found.low) / 2 or 0 end
+local function half_of(range) return range.low and (range.high - range.low) / 2 or 0 end
 
-local function plain(found) return text.rounded(found.value, half_of(found)) end
+local function plain(range) return text.rounded(range.value, half_of(range)) end
 
-local function ends(found, unit)
+local function ends(range, unit)
   local scale = unit and 100 or 1
-  if not found.low then return words.ABSENT end
-  if found.low == found.high then return "=" end
-  local half = half_of(found) * scale
-  return ("%s … %s"):format(text.rounded(found.low * scale, half), text.rounded(found.high * scale, half))
+  if not range.low then return words.ABSENT end
+  if range.low == range.high then return "=" end
+  local half = half_of(range) * scale
+  return ("%s … %s"):format(text.rounded(range.low * scale, half), text.rounded(range.high * scale, half))
 end
 
-local function share(found)
-  return ("%s %%"):format((text.rounded(100 * found.value, 100 * half_of(found))))
+local function share(range)
+  return ("%s %%"):format((text.rounded(100 * range.value, 100 * half_of(range))))
 end
 
 -- " [4.1 … 4.9]", or nothing.
-local function bracketed(found, unit)
-  return found.low and found.low < found.high and (" [%s]"):format(ends(found, unit)) or ""
+local function bracketed(range, unit)
+  return range.low and range.low < range.high and (" [%s]"):format(ends(range, unit)) or ""
 end
 
 local function place(scaling, level)
@@ -67,16 +67,16 @@ end
 ---@return string
 function M.sentence(scaling)
   if not scaling.fit then return "no serial share: " .. scaling.why end
-  local found = scaling.fit.share
-  return ("serial share %s%s (%s): %s%s"):format(share(found), bracketed(found, "%"), LAWS[scaling.fit.law],
-    meaning(scaling), found.reason and "; no interval: " .. found.reason or "")
+  local serial = scaling.fit.share
+  return ("serial share %s%s (%s): %s%s"):format(share(serial), bracketed(serial, "%"), LAWS[scaling.fit.law],
+    meaning(scaling), serial.reason and "; no interval: " .. serial.reason or "")
 end
 
 local function misfit_note(scaling)
   if #scaling.off == 0 then return nil end
-  local said = lists.map(scaling.off, function(one)
-    local left = one.residual
-    return ("%s takes %s %s"):format(place(scaling, one.level), text.percent(math.abs(left.value)),
+  local said = lists.map(scaling.off, function(level)
+    local left = level.residual
+    return ("%s takes %s %s"):format(place(scaling, level.level), text.percent(math.abs(left.value)),
       left.value > 0 and "longer" or "less")
   end)
   return ("%s's law does not describe these times: %s than it says"):format(LAWS[scaling.fit.law],
@@ -86,7 +86,7 @@ end
 local function extrapolation_note(scaling)
   if not scaling.fit then return nil end
   -- A smaller level may have no time.
-  local first = lists.find(scaling.levels, function(one) return one.speedup ~= nil end).level
+  local first = lists.find(scaling.levels, function(level) return level.speedup ~= nil end).level
   if first == 1 then return nil end
   return ("speed-ups are against %s; what is said of %s is extrapolated"):format(place(scaling, first),
     place(scaling, 1))
@@ -103,16 +103,16 @@ local function columns_of(scaling)
     { name = interval, whole = true, drop = 3 }, { name = "off the law", align = "right", drop = 1 } }
 end
 
-local function row_of(scaling, one)
-  local level = words.level(scaling.by, one.level)
-  if one.why then
-    return { level, words.ABSENT .. " " .. text.safe(words.brief(one.why)), span = 2, tone = "dim" }
+local function row_of(scaling, point)
+  local level = words.level(scaling.by, point.level)
+  if point.why then
+    return { level, words.ABSENT .. " " .. text.safe(words.brief(point.why)), span = 2, tone = "dim" }
   end
-  local left = one.residual
-  local row = { level, words.short(one.summary), words.interval(one.summary) }
-  if not one.speedup then return row end
-  return lists.append(row, { plain(one.speedup), ends(one.speedup),
-    share(one.efficiency), ends(one.efficiency, "%"),
+  local left = point.residual
+  local row = { level, words.short(point.summary), words.interval(point.summary) }
+  if not point.speedup then return row end
+  return lists.append(row, { plain(point.speedup), ends(point.speedup),
+    share(point.efficiency), ends(point.efficiency, "%"),
     left and (left.value > 0 and "+" or "") .. text.percent(left.value) or "" })
 end
 
@@ -123,7 +123,7 @@ local function block(scaling, varies)
   return { title = lists.append({ text.safe(scaling.title), label,
       ("%s scaling over %s"):format(scaling.weak and "weak" or "strong", text.safe(scaling.by)) }, { n }),
     columns = columns_of(scaling),
-    rows = lists.map(scaling.levels, function(one) return row_of(scaling, one) end),
+    rows = lists.map(scaling.levels, function(level) return row_of(scaling, level) end),
     notes = lists.joined { { scaling.fit and misfit_note(scaling) }, { M.sentence(scaling) },
       { extrapolation_note(scaling) } } }
 end
@@ -145,23 +145,23 @@ function M.blocks(result, options)
   return require("pmclua.report.tables").around(result, blocks, options)
 end
 
-local function triple(found)
-  return found and { value = json.or_null(found.value), low = json.or_null(found.low),
-    high = json.or_null(found.high) } or json.null
+local function triple(estimate)
+  return estimate and { value = json.or_null(estimate.value), low = json.or_null(estimate.low),
+    high = json.or_null(estimate.high) } or json.null
 end
 
 -- No limit is none that JSON could hold.
-local function finite(found)
-  if not found then return json.null end
+local function finite(estimate)
+  if not estimate then return json.null end
   local function of(value) return value ~= math.huge and value or nil end
-  return triple { value = of(found.value), low = of(found.low), high = of(found.high) }
+  return triple { value = of(estimate.value), low = of(estimate.low), high = of(estimate.high) }
 end
 
-local function level_facts(one)
-  local summary = one.summary
-  return { level = one.level, n = summary.n, time = triple { value = summary.median, low = summary.low,
-    high = summary.high }, speedup = triple(one.speedup), efficiency = triple(one.efficiency),
-    residual = triple(one.residual), why = json.or_null(one.why) }
+local function level_facts(point)
+  local summary = point.summary
+  return { level = point.level, n = summary.n, time = triple { value = summary.median, low = summary.low,
+    high = summary.high }, speedup = triple(point.speedup), efficiency = triple(point.efficiency),
+    residual = triple(point.residual), why = json.or_null(point.why) }
 end
 
 local function facts_of(scaling)
@@ -201,17 +201,18 @@ function M.records(result, options)
   return { columns = columns, each = function(lines)
     local varies = cells.varying(result:list())
     for _, scaling in ipairs(of_options(result, options)) do
-      for _, one in ipairs(scaling.levels) do
-        local summary, fit = one.summary, scaling.fit or {}
-        local line = { scaling.name, one.cell.workload, cells.label(one.cell, varies, scaling.by),
-          summary.unit, scaling.by, fit.law, one.level, summary.n }
-        local found = { { value = summary.median, low = summary.low, high = summary.high }, one.speedup or {},
-          one.efficiency or {}, one.residual or {}, fit.share or {} }
-        for i, each in ipairs(found) do
+      for _, point in ipairs(scaling.levels) do
+        local summary, fit = point.summary, scaling.fit or {}
+        local line = { scaling.name, point.cell.workload, cells.label(point.cell, varies, scaling.by),
+          summary.unit, scaling.by, fit.law, point.level, summary.n }
+        local time = { value = summary.median, low = summary.low, high = summary.high }
+        local triples = { time, point.speedup or {}, point.efficiency or {}, point.residual or {},
+          fit.share or {} }
+        for i, each in ipairs(triples) do
           local at = 8 + 3 * (i - 1)
           line[at + 1], line[at + 2], line[at + 3] = each.value, each.low, each.high
         end
-        line[#columns] = one.why or scaling.why
+        line[#columns] = point.why or scaling.why
         lines:put(line)
       end
     end

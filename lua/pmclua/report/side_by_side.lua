@@ -39,12 +39,12 @@ end
 
 -- Verdicts by cell and quantity.
 local function verdicts_of(comparison)
-  local found = {}
+  local by_cell = {}
   for _, pair in ipairs(comparison and comparison.pairs or {}) do
-    found[pair.cell] = {}
-    for _, row in ipairs(pair.rows) do found[pair.cell][row.name] = row end
+    by_cell[pair.cell] = {}
+    for _, row in ipairs(pair.rows) do by_cell[pair.cell][row.name] = row end
   end
-  return found
+  return by_cell
 end
 
 local function value_of(cell, name)
@@ -118,8 +118,8 @@ function M.table(result, names, by, comparison)
     end
   end
   if comparison then
-    local said = "under each value: its ratio to the baseline with the verdict, and the %s of the ratio"
-    table.insert(notes, 1, said:format(words.interval_of(comparison.level)))
+    local form = "under each value: its ratio to the baseline with the verdict, and the %s of the ratio"
+    table.insert(notes, 1, form:format(words.interval_of(comparison.level)))
     lists.append(notes, footnotes.sweep(result, comparison))
   end
   local columns = lists.map(grid.columns, function(level)

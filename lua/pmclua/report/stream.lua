@@ -45,8 +45,8 @@ local function shown(sample, column, options)
   local value = read(sample, column.field)
   if value == nil then return ABSENT end
   if column.unit == "" and math.abs(value) >= 1000 then value = math.floor(value + 0.5) end
-  local said = text.value(value, column.unit)
-  return sample:status(column.field) == "scaled" and text.approximate(said) or said
+  local value_text = text.value(value, column.unit)
+  return sample:status(column.field) == "scaled" and text.approximate(value_text) or value_text
 end
 
 local function title_of(column, options)

@@ -112,7 +112,7 @@ end
 -- baselines.
 local function verdicts_of(grid, comparison, name)
   if not comparison then return nil end
-  local found, group_of = { groups = {}, level = comparison.level }, {}
+  local compared, group_of = { groups = {}, level = comparison.level }, {}
   for _, level in ipairs(grid.levels) do
     for group, cell in pairs(grid.cells[level]) do group_of[cell] = group end
   end
@@ -120,12 +120,12 @@ local function verdicts_of(grid, comparison, name)
     for _, row in ipairs(pair.rows) do
       local group = row.name == name and group_of[pair.cell]
       if group then
-        found[pair.cell], found.groups[group] = row, found.groups[group] or {}
-        found.groups[group][group_of[pair.baseline] or group] = true
+        compared[pair.cell], compared.groups[group] = row, compared.groups[group] or {}
+        compared.groups[group][group_of[pair.baseline] or group] = true
       end
     end
   end
-  return found
+  return compared
 end
 
 -- ---- all quantities ------------------------------------------------------------------------------------

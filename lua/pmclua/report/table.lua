@@ -79,8 +79,8 @@ end
 -- Texts below the blocks, after an empty line.
 local function put_texts(lines, texts, terminal, lay_out)
   if #texts > 0 and #lines > 0 then lines[#lines + 1] = "" end
-  for _, said in ipairs(terminal.utf8 and texts or ascii_list(texts)) do
-    lists.append(lines, lay_out(said, terminal.width))
+  for _, line in ipairs(terminal.utf8 and texts or ascii_list(texts)) do
+    lists.append(lines, lay_out(line, terminal.width))
   end
 end
 

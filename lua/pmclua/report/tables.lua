@@ -68,9 +68,9 @@ local function cell_table(result, cell, names)
     list[i] = rows.row(text.safe(summary.title), summary, cell.fitted, element,
       per and cell:summary(per.name))
   end
-  local said = { cell.fitted and rows.region_note(summaries) or nil }
-  for _, name in ipairs(names) do said[#said + 1] = footnotes.layouts({ cell }, name) end
-  local shown = { title = titles.cell(cell), rows = list, notes = said,
+  local remarks = { cell.fitted and rows.region_note(summaries) or nil }
+  for _, name in ipairs(names) do remarks[#remarks + 1] = footnotes.layouts({ cell }, name) end
+  local shown = { title = titles.cell(cell), rows = list, notes = remarks,
     columns = { { name = "event" }, unpack(rows.columns(cell.fitted, element)) } }
   if titles.entries_are_values(cell) and not cell.fitted then add_tail(shown, summaries) end
   return shown
@@ -113,8 +113,8 @@ end
 ---@return string[]
 function M.shown_names(result, asked)
   if not asked then return M.names(result) end
-  local words_asked = lists.joined(lists.map(type(asked) == "string" and { asked } or asked, function(one)
-    return lists.collect(one:gmatch "[^,%s]+")
+  local words_asked = lists.joined(lists.map(type(asked) == "string" and { asked } or asked, function(term)
+    return lists.collect(term:gmatch "[^,%s]+")
   end))
   return lists.map(words_asked, function(word)
     local name = text.field(word)

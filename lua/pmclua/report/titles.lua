@@ -23,11 +23,11 @@ end
 -- How often cells like this one were measured.
 local function repetitions(cell, count, is_fit)
   local result = cell.result
-  local said, warmup = text.plural(count, "repetition") .. in_clusters(cell), result.header.warmup or 0
+  local parts, warmup = text.plural(count, "repetition") .. in_clusters(cell), result.header.warmup or 0
   local passes = #result.header.pass_events
-  if is_fit then said = "fit, " .. said end
-  if warmup > 0 then said = said .. ", " .. text.plural(warmup, "warm-up") end
-  return passes > 1 and ("%s, in %d passes"):format(said, passes) or said
+  if is_fit then parts = "fit, " .. parts end
+  if warmup > 0 then parts = parts .. ", " .. text.plural(warmup, "warm-up") end
+  return passes > 1 and ("%s, in %d passes"):format(parts, passes) or parts
 end
 
 -- Who was counted in place of the workload, or from when on and with which threads a command was.
@@ -42,8 +42,8 @@ end
 
 -- By what the ranks were started of which a repetition is the sum; nil: by nothing.
 local function launched_by(cell)
-  local workload = lists.find(cell.result.header.workloads or {}, function(one)
-    return one.name == cell.workload
+  local workload = lists.find(cell.result.header.workloads or {}, function(declared)
+    return declared.name == cell.workload
   end)
   local launch = workload and workload.launch
   return launch and launch ~= "" and "sum of the ranks of " .. text.safe(launch) or nil

@@ -26,9 +26,9 @@ local function threshold_words(row)
   local threshold = row.threshold
   if not threshold then return "" end
   if threshold.share == nil then return "not known" end
-  local said = row.passed and "over" or "not over"
+  local judged = row.passed and "over" or "not over"
   local is_divided = threshold.share > 0 and threshold.share < 1
-  return is_divided and "over in " .. text.percent(threshold.share) or said
+  return is_divided and "over in " .. text.percent(threshold.share) or judged
 end
 
 local function node_row(row)
@@ -70,8 +70,8 @@ end
 local ROUNDING = 1e-9                   -- of the whole
 
 local function signed(value)
-  local said = text.short(math.abs(value))
-  return said == "0" and "±0" or (value > 0 and "+" or "-") .. said
+  local size = text.short(math.abs(value))
+  return size == "0" and "±0" or (value > 0 and "+" or "-") .. size
 end
 
 local function interval(row)
@@ -103,37 +103,37 @@ end
 local WIDEST_SIDE = 9
 
 -- The names of both sides over their columns, where they are short.
-local function side_names(found)
-  local a, b = words.side(found.baseline, found.cell), words.side(found.cell, found.baseline)
+local function side_names(pair)
+  local a, b = words.side(pair.baseline, pair.cell), words.side(pair.cell, pair.baseline)
   if math.max(text.width(a), text.width(b)) <= WIDEST_SIDE then return a, b end
   return "baseline", "other"
 end
 
-local function compared_table(topdown, found)
-  local title, unit, a, b = topdown.total.name, topdown.total.name, side_names(found)
-  local list = { difference_row(found.total, title, false) }
-  for _, row in ipairs(found.rows) do
+local function compared_table(topdown, pair)
+  local title, unit, a, b = topdown.total.name, topdown.total.name, side_names(pair)
+  local list = { difference_row(pair.total, title, false) }
+  for _, row in ipairs(pair.rows) do
     -- The children of a node mostly leave nothing.
     if not row.rest then list[#list + 1] = difference_row(row, indented(row.node), true)
     elseif math.abs(row.difference) >= 0.5 or math.abs(row.a) >= 0.5 then
-      list[#list + 1] = difference_row(without_rounding(row, found.total), rest_name(row), true)
+      list[#list + 1] = difference_row(without_rounding(row, pair.total), rest_name(row), true)
     end
   end
-  return { title = titles.comparison(topdown.result, { { cell = found.cell, baseline = found.baseline,
-      paired = found.paired, pairs = found.n } }), rows = list,
+  return { title = titles.comparison(topdown.result, { { cell = pair.cell, baseline = pair.baseline,
+      paired = pair.paired, pairs = pair.n } }), rows = list,
     columns = { { name = unit .. " by node" },
       { name = a, align = "right" }, { name = b, align = "right", drop = 1 },
       { name = "difference", align = "right" },
       { name = "interval", whole = true }, { name = "of all", align = "right", drop = 0 },
       { name = "verdict" } },
-    notes = found.ledger and words.ledger_notes(found.ledger) or {} }
+    notes = pair.ledger and words.ledger_notes(pair.ledger) or {} }
 end
 
 --- The tables of differences by node; none where there is no baseline.
 ---@param topdown pmclua.Topdown
 ---@return pmclua.ReportBlock[]
 function M.differences(topdown)
-  return lists.map(topdown:differences() or {}, function(found) return compared_table(topdown, found) end)
+  return lists.map(topdown:differences() or {}, function(pair) return compared_table(topdown, pair) end)
 end
 
 local function picture(topdown)

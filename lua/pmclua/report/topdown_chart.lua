@@ -58,11 +58,11 @@ local function series_of(nodes, of_cell, cells)
 end
 
 local function subtitle_of(topdown, nodes, all, cells)
-  local said = { "top-down" }
-  if #all > #cells then said[2] = ("the first %d of %d cells"):format(#cells, #all) end
+  local subtitle = { "top-down" }
+  if #all > #cells then subtitle[2] = ("the first %d of %d cells"):format(#cells, #all) end
   local absent = #topdown.nodes - #nodes
-  if absent > 0 then said[#said + 1] = ("%d absent"):format(absent) end
-  return table.concat(said, ", ")
+  if absent > 0 then subtitle[#subtitle + 1] = ("%d absent"):format(absent) end
+  return table.concat(subtitle, ", ")
 end
 
 local ROW, AROUND = 17, 130             -- pixels: of a bar's line, and of what is around the bars

@@ -39,13 +39,13 @@ local function cell_entry(topdown, cell)
     nodes = lists.map(topdown:rows(cell), function(row) return node_entry(topdown.result, row) end) }
 end
 
-local function comparison_entry(found)
-  local cell, baseline = found.cell, found.baseline
+local function comparison_entry(comparison)
+  local cell, baseline = comparison.cell, comparison.baseline
   return { workload = cell.workload, levels = levels_of(cell), region = or_null(cell.region),
     thread = or_null(cell.thread), cpu = or_null(cell.cpu), baseline = baseline.workload,
-    baseline_levels = levels_of(baseline), paired = found.paired, pairs = found.n,
-    comparisons = found.comparisons, total = difference_entry(found.total),
-    nodes = lists.map(found.rows, difference_entry) }
+    baseline_levels = levels_of(baseline), paired = comparison.paired, pairs = comparison.n,
+    comparisons = comparison.comparisons, total = difference_entry(comparison.total),
+    nodes = lists.map(comparison.rows, difference_entry) }
 end
 
 --- B's difference from A by node, as JSON has it; nil where the result has no tree of several nodes, or no
@@ -94,7 +94,7 @@ local function with_levels(fields, cell, factors)
   return fields
 end
 
-local function said(flag)
+local function flag_words(flag)
   if flag == nil then return nil end
   return tostring(flag)
 end
@@ -104,7 +104,7 @@ local function node_fields(topdown, cell, row)
   return { kind = "node", workload = cell.workload, region = cell.region, thread = cell.thread,
     cpu = cell.cpu, node = node.name, level = node.level, parent = node.parent and node.parent.name,
     share = row.share, value = summary.median, unit = summary.unit, low = summary.low, high = summary.high,
-    n = summary.n, threshold = row.threshold and row.threshold.text, over = said(row.passed),
+    n = summary.n, threshold = row.threshold and row.threshold.text, over = flag_words(row.passed),
     passes = across.passes(topdown.result, node.metric), status = summary.status, why = summary.why }
 end
 
@@ -114,13 +114,13 @@ local function side_of(baseline)
   return table.concat({ baseline.workload, unpack(lists.assignments(baseline.levels)) }, ", ")
 end
 
-local function difference_fields(found, row)
-  local cell, node = found.cell, row.node
-  return { kind = "difference", workload = cell.workload, baseline = side_of(found.baseline),
+local function difference_fields(comparison, row)
+  local cell, node = comparison.cell, row.node
+  return { kind = "difference", workload = cell.workload, baseline = side_of(comparison.baseline),
     region = cell.region, thread = cell.thread, cpu = cell.cpu, node = node.name, level = node.level,
     parent = node.parent and node.parent.name, rest = row.rest and "true" or nil, share = row.share,
     a = row.a, b = row.b,
-    difference = row.difference, low = row.low, high = row.high, n = found.n, p = row.p,
+    difference = row.difference, low = row.low, high = row.high, n = comparison.n, p = row.p,
     adjusted = row.adjusted, verdict = row.verdict, why = row.why }
 end
 
@@ -140,9 +140,9 @@ function M.records(topdown)
     for _, cell in ipairs(topdown:cells()) do
       for _, row in ipairs(topdown:rows(cell)) do put(cell, node_fields(topdown, cell, row)) end
     end
-    for _, found in ipairs(topdown:differences() or {}) do
-      put(found.cell, difference_fields(found, found.total))
-      for _, row in ipairs(found.rows) do put(found.cell, difference_fields(found, row)) end
+    for _, comparison in ipairs(topdown:differences() or {}) do
+      put(comparison.cell, difference_fields(comparison, comparison.total))
+      for _, row in ipairs(comparison.rows) do put(comparison.cell, difference_fields(comparison, row)) end
     end
   end }
 end

@@ -39,14 +39,14 @@ local function add_round(lines, number, round, at_most)
 end
 
 local function count(planned, per_run)
-  local function said(runs)
+  local function runs_words(runs)
     return per_run and ("%s, %s"):format(text.plural(runs, "run"), text.duration(runs * per_run))
       or text.plural(runs, "run")
   end
   if planned.at_most then
-    return ("%s, to at most %s"):format(said(planned.first_runs), said(planned.runs))
+    return ("%s, to at most %s"):format(runs_words(planned.first_runs), runs_words(planned.runs))
   end
-  return said(planned.runs)
+  return runs_words(planned.runs)
 end
 
 --- The plan in lines.

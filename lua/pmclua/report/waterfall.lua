@@ -47,21 +47,21 @@ local function set_axis(self)
 end
 
 --- The bars of a ledger of two sides.
----@param found pmclua.Ledger
+---@param judged pmclua.Ledger
 ---@param rows pmclua.LedgerRow[] that add up to its total
 ---@param a string A's name
 ---@param b string
 ---@return pmclua.Waterfall
-function M.of(found, rows, a, b)
-  local bars, at = { total(a, found.total.a, found.unit) }, found.total.a
+function M.of(judged, rows, a, b)
+  local bars, at = { total(a, judged.total.a, judged.unit) }, judged.total.a
   for _, row in ipairs(rows) do
     bars[#bars + 1] = { label = row.label, from = at, to = at + row.difference,
       low = row.low and at + row.low, high = row.high and at + row.high,
-      shown = number.signed(row.difference, found.unit), kind = kind_of(row) }
+      shown = number.signed(row.difference, judged.unit), kind = kind_of(row) }
     at = at + row.difference
   end
-  bars[#bars + 1] = total(b, found.total.b, found.unit)
-  return set_axis { bars = bars, unit = found.unit }
+  bars[#bars + 1] = total(b, judged.total.b, judged.unit)
+  return set_axis { bars = bars, unit = judged.unit }
 end
 
 -- The part of a bar that its interval leaves no doubt of; nil: none.

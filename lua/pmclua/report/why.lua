@@ -56,23 +56,23 @@ local function is_shown(row)
 end
 
 -- A ledger's rows that are shown, without the total: those that are not are one, so that all add up.
-local function shown_rows(found, all)
+local function shown_rows(judged, all)
   local shown, hidden, count = {}, {}, 0
-  for _, row in ipairs(lists.joined { found.lines, found.rest }) do
+  for _, row in ipairs(lists.joined { judged.lines, judged.rest }) do
     local is_there = all or is_shown(row)
     table.insert(is_there and shown or hidden, row)
-    if not is_there then count = count + (row.key == "others" and found.few or 1) end
+    if not is_there then count = count + (row.key == "others" and judged.few or 1) end
   end
   if #hidden > 0 then
-    shown[#shown + 1] = ledger.joined(found, hidden, text.plural(count, "other line"))
+    shown[#shown + 1] = ledger.joined(judged, hidden, text.plural(count, "other line"))
   end
   return shown, count
 end
 
-local function rows_of(found, all)
-  local shown, count = shown_rows(found, all)
-  shown[#shown + 1] = found.total
-  return lists.map(shown, function(row) return row_of(row, found.unit) end), count
+local function rows_of(judged, all)
+  local shown, count = shown_rows(judged, all)
+  shown[#shown + 1] = judged.total
+  return lists.map(shown, function(row) return row_of(row, judged.unit) end), count
 end
 
 local function waterfall_of(why, all)
@@ -99,10 +99,10 @@ local function time_table(why)
   return { title = title_of(why), columns = columns(why, "first thread"), rows = rows, notes = notes }
 end
 
-local function ledger_notes(found, hidden)
-  local notes = words.ledger_notes(found)
+local function ledger_notes(judged, hidden)
+  local notes = words.ledger_notes(judged)
   if hidden > 0 then
-    local margin = found.margin and ", or below the margin of " .. number.percent(found.margin) or ""
+    local margin = judged.margin and ", or below the margin of " .. number.percent(judged.margin) or ""
     notes[#notes + 1] = ("other lines: not told from chance%s (--all shows them)"):format(margin)
   end
   return notes
@@ -157,13 +157,13 @@ end
 local SAME = "other lines: as many in both (--all shows them)"
 
 local function allocations_tables(why, all)
-  return lists.map(why.allocations, function(found)
-    local rows, hidden = rows_of(found, all)
+  return lists.map(why.allocations, function(heap)
+    local rows, hidden = rows_of(heap, all)
     rows[#rows][1] = "all"
-    local is_told = found.exact and hidden > 0
-    return { title = { text.safe(found.of), "by the function that allocates" },
+    local is_told = heap.exact and hidden > 0
+    return { title = { text.safe(heap.of), "by the function that allocates" },
       columns = columns(why, "function"), rows = rows,
-      notes = is_told and lists.append(ledger_notes(found, 0), { SAME }) or ledger_notes(found, hidden) }
+      notes = is_told and lists.append(ledger_notes(heap, 0), { SAME }) or ledger_notes(heap, hidden) }
   end)
 end
 
@@ -172,10 +172,11 @@ local MOST_SUSPECTS = 8
 local function suspects_table(why, all)
   if #why.suspects == 0 then return nil end
   local most = all and #why.suspects or math.min(#why.suspects, MOST_SUSPECTS)
-  local rows = lists.map({ unpack(why.suspects, 1, most) }, function(one)
-    return { text.safe(one.title), number.value(one.a, one.unit), number.value(one.b, one.unit),
-      one.ratio and number.ratio(one.ratio) or "–",
-      one.exact and "exact" or one.adjusted < 1e-4 and "< 0.0001" or ("%.4f"):format(one.adjusted) }
+  local rows = lists.map({ unpack(why.suspects, 1, most) }, function(suspect)
+    return { text.safe(suspect.title), number.value(suspect.a, suspect.unit),
+      number.value(suspect.b, suspect.unit), suspect.ratio and number.ratio(suspect.ratio) or "–",
+      suspect.exact and "exact" or suspect.adjusted < 1e-4 and "< 0.0001"
+        or ("%.4f"):format(suspect.adjusted) }
   end)
   local a, b = side_names(why)
   local notes = { "they come with the difference: causes, effects or neither. At most 5 % of them by chance" }
@@ -187,8 +188,8 @@ local function suspects_table(why, all)
 end
 
 local function notes_of(why)
-  return lists.map(why.absent, function(one)
-    return ("not measured: %s: %s"):format(one.what, text.safe(one.why))
+  return lists.map(why.absent, function(absent)
+    return ("not measured: %s: %s"):format(absent.what, text.safe(absent.why))
   end)
 end
 
@@ -226,17 +227,17 @@ local function plain_row(row)
     p_adjusted = row.adjusted, verdict = row.verdict, count = row.line.count }
 end
 
-local function plain_ledger(found)
-  if not found then return json.null end
-  local whole = plain_row(found.total)
+local function plain_ledger(judged)
+  if not judged then return json.null end
+  local whole = plain_row(judged.total)
   whole.kind = nil
-  return { unit = found.unit, of = found.of, lines = lists.map(found.lines, plain_row),
-    rest = lists.map(found.rest, plain_row), total = whole, conclusion = found.conclusion.kind }
+  return { unit = judged.unit, of = judged.of, lines = lists.map(judged.lines, plain_row),
+    rest = lists.map(judged.rest, plain_row), total = whole, conclusion = judged.conclusion.kind }
 end
 
-local function plain_suspect(one)
-  return { name = one.name, unit = one.unit, a = one.a, b = one.b, ratio = one.ratio,
-    false_discovery_rate = one.adjusted, exact = one.exact or false }
+local function plain_suspect(suspect)
+  return { name = suspect.name, unit = suspect.unit, a = suspect.a, b = suspect.b, ratio = suspect.ratio,
+    false_discovery_rate = suspect.adjusted, exact = suspect.exact or false }
 end
 
 local ORDER = { "format", "a", "b", "pairs", "paired", "seed", "sentence", "time", "ledger", "waits",

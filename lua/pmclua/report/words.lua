@@ -104,8 +104,8 @@ local DEFAULT_LEVEL = require("pmclua.verdict").DEFAULT_LEVEL
 ---@return string
 function M.interval_of(level)
   local percent = 100 * (level or DEFAULT_LEVEL)
-  local said = ("%.4g"):format(percent)
-  return (tonumber(said) < 100 and said or ("%.12g"):format(percent)) .. " % interval"
+  local digits = ("%.4g"):format(percent)
+  return (tonumber(digits) < 100 and digits or ("%.12g"):format(percent)) .. " % interval"
 end
 
 --- A share of variance that a line explains; cut, not rounded, so that what is not 1 does not look it.
@@ -139,9 +139,9 @@ function M.quality(summary)
     return ("%s, R² %s"):format(pattern, M.r_squared(summary.fit.r2))
   end
   local say = QUALITY[summary.quality]
-  local said = say and say(summary) or summary.quality
-  if summary.n > 0 and summary.missing > 0 then said = said .. (", %d missing"):format(summary.missing) end
-  return said
+  local word = say and say(summary) or summary.quality
+  if summary.n > 0 and summary.missing > 0 then word = word .. (", %d missing"):format(summary.missing) end
+  return word
 end
 
 local STATUS = {
@@ -160,8 +160,8 @@ function M.status(status) return STATUS[status] or "<" .. status .. ">" end
 ---@return string
 function M.brief(why)
   -- The colons in an event's name ("valgrind::instructions") end nothing.
-  local said = text.safe(why or ""):gsub("::", "\1")
-  local brief = said:gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
+  local reason = text.safe(why or ""):gsub("::", "\1")
+  local brief = reason:gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
   brief = brief:match "^(.-)[;:]" or brief
   return ((brief:match "^(.-)%s+%(" or brief):gsub("%s+$", ""):gsub("\1", "::"))
 end
@@ -276,9 +276,9 @@ end
 ---@return string
 function M.verdict(row)
   if not row.verdict then return M.ABSENT end
-  local said = row.verdict.verdict
-  local is_sure = row.primary and #row.doubts == 0 and said ~= "undecided" and said ~= "same"
-  return is_sure and said:upper() or said
+  local words = row.verdict.verdict
+  local is_sure = row.primary and #row.doubts == 0 and words ~= "undecided" and words ~= "same"
+  return is_sure and words:upper() or words
 end
 
 -- ---- lines of a ledger ----

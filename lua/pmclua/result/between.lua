@@ -27,27 +27,27 @@ local function middle(summaries)
 end
 
 -- What is concluded of the nodes' rows of one quantity; nil and why where nothing is.
-local function conclusion_of(found, level)
-  local ratios = lists.map(found, function(row)
+local function conclusion_of(of_nodes, level)
+  local ratios = lists.map(of_nodes, function(row)
     local ratio = row.verdict and row.verdict.ratio
     return ratio and ratio > 0 and math.log(ratio) or nil
   end)
-  if #ratios < #found then return nil, "not every node has a ratio" end
-  local own, estimate = found[1].verdict, means.of(ratios)
+  if #ratios < #of_nodes then return nil, "not every node has a ratio" end
+  local own, estimate = of_nodes[1].verdict, means.of(ratios)
   local low, high = means.interval(estimate, level)
   return require("pmclua.verdict.compare").conclude({ method = "Student", ratio = math.exp(estimate.mean),
     low = low and math.exp(low), high = high and math.exp(high) }, { median = 1, n = #ratios }, #ratios,
-    { kind = found[1].kind, margin = own.margin, level = level, floor = own.floor })
+    { kind = of_nodes[1].kind, margin = own.margin, level = level, floor = own.floor })
 end
 
 -- One quantity over nodes. Where some lack it there is no verdict: it would be of other nodes than those that are said.
-local function row_of(found, nodes)
-  local row, known, why = lists.copy(found[1]), {}, nil
-  for i, one in ipairs(found) do
-    if one.verdict then known[#known + 1] = one
-    else why = why or ("%s on %s"):format(one.why or "no comparison", tostring(nodes[i])) end
+local function row_of(of_nodes, nodes)
+  local row, known, why = lists.copy(of_nodes[1]), {}, nil
+  for i, of_node in ipairs(of_nodes) do
+    if of_node.verdict then known[#known + 1] = of_node
+    else why = why or ("%s on %s"):format(of_node.why or "no comparison", tostring(nodes[i])) end
   end
-  row.verdict, row.why = nil, found[1].why
+  row.verdict, row.why = nil, of_nodes[1].why
   if #known == 0 then return row end
   row.cell, row.baseline = middle(lists.column(known, "cell")), middle(lists.column(known, "baseline"))
   row.nodes = known
@@ -64,7 +64,7 @@ local function judge(pairs_found, level)
     local tests = lists.map(rows, function(row)
       return function(own) return (conclusion_of(row.nodes, own)) end
     end)
-    for i, found in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = found end
+    for i, judged in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = judged end
   end
 end
 
@@ -78,7 +78,7 @@ function M.of(result, by, names)
   local groups = lists.groups(compared.pairs, function(pair)
     return pair.cell.levels[by] == pair.baseline.levels[by] and key_without(pair.cell, by) or nil
   end)
-  local found = lists.map(groups, function(group)
+  local list = lists.map(groups, function(group)
     if #group < 2 then return nil end
     local nodes = lists.map({ unpack(group) }, function(pair) return pair.cell.levels[by] end)
     local rows = lists.map(lists.keys(group[1].rows), function(i)
@@ -87,8 +87,8 @@ function M.of(result, by, names)
     return { cell = group[1].cell, baseline = group[1].baseline, rows = rows, paired = group[1].paired,
       nodes = nodes }
   end)
-  judge(found, compared.level)
-  return found, compared.level
+  judge(list, compared.level)
+  return list, compared.level
 end
 
 return M

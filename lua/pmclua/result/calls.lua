@@ -125,8 +125,8 @@ local NOT_FOLLOWED = "stacks move between threads here, and one thread alone was
 
 -- Returns from calls that began where nobody looked: of a command they show that, where one thread of
 -- several was followed and nothing was lost.
-local function has_come_from_elsewhere(found, all)
-  return all.path ~= "all threads" and found.orphans ~= 0 and all.threads_seen ~= 0 and all.lost == 0
+local function has_come_from_elsewhere(call, all)
+  return all.path ~= "all threads" and call.orphans ~= 0 and all.threads_seen ~= 0 and all.lost == 0
     and all.observed_ns == 0
 end
 
@@ -165,8 +165,8 @@ end
 
 -- ---- where there is no number ----------------------------------------------------------------------------
 
-local function no_call(self, found)
-  if found.entries == 0 then return self.is_pair and "it never began" or "it was never called" end
+local function no_call(self, values)
+  if values.entries == 0 then return self.is_pair and "it never began" or "it was never called" end
   return self.is_pair and "it never ended" or "no call of it returned"
 end
 

@@ -9,12 +9,12 @@ local M = {}
 M.PARTS = { "region", "thread", "cpu", "interval", "task" }
 
 --- Whether a cell or record is of a part of a run or target.
----@param one table that may have region, thread, cpu, interval, task
+---@param name table that may have region, thread, cpu, interval, task
 ---@return boolean
-function M.is_part(one)
+function M.is_part(name)
   -- Called for each record: a closure would keep LuaJIT from compiling it.
-  return one.region ~= nil or one.thread ~= nil or one.cpu ~= nil or one.interval ~= nil
-    or one.task ~= nil
+  return name.region ~= nil or name.thread ~= nil or name.cpu ~= nil or name.interval ~= nil
+    or name.task ~= nil
 end
 
 --- The level of a factor in a cell: of "workload" its workload's name, of a part such as "thread" which one.

@@ -91,12 +91,12 @@ end
 
 --- Values by cluster.
 ---@param cell pmclua.Cell
----@param found pmclua.Values of the cell
+---@param values pmclua.Values of the cell
 ---@return number[][]? nil where repetitions are independent
-function M.groups(cell, found)
-  local of = found.block and M.of(cell)
+function M.groups(cell, values)
+  local of = values.block and M.of(cell)
   if not of then return nil end
-  return grouped(found.list, lists.map(found.rows, function(row) return of(found.block.index[row]) end))
+  return grouped(values.list, lists.map(values.rows, function(row) return of(values.block.index[row]) end))
 end
 
 -- Equal values give that value, without rounding.
@@ -114,11 +114,11 @@ end
 
 --- The mean of each cluster; the values themselves where repetitions are independent.
 ---@param cell pmclua.Cell
----@param found pmclua.Values of the cell
+---@param values pmclua.Values of the cell
 ---@return number[]
-function M.means(cell, found)
-  local groups = M.groups(cell, found)
-  return groups and lists.map(groups, fitting_mean(found.list)) or found.list
+function M.means(cell, values)
+  local groups = M.groups(cell, values)
+  return groups and lists.map(groups, fitting_mean(values.list)) or values.list
 end
 
 --- Values of pairs of repetitions as one pair for each cluster; of more than two sides as well.

@@ -45,10 +45,10 @@ local function event_of(result, asked)
       hint = 'give sample = "cpu-clock" to the experiment' }, 0)
   end
   if not asked then return events[1] end
-  local found = lists.find(events, function(event)
+  local event_of_both = lists.find(events, function(event)
     return event == asked or text.field(event) == text.field(tostring(asked))
   end)
-  if found then return found end
+  if event_of_both then return event_of_both end
   explain.misuse(("'%s' was not sampled, only %s"):format(text.safe(asked), text.list(events)), 4)
 end
 
@@ -153,14 +153,14 @@ end
 -- The rows that a name means most surely, as signature.lua takes functions.
 local function rows_by_name(rows)
   return { match = function(_, name)
-    local found, best = {}, 1
+    local best_rows, best = {}, 1
     for _, row in ipairs(rows) do
       local rank = rank_of(row, name)
-      if rank > best then found, best = {}, rank end
+      if rank > best then best_rows, best = {}, rank end
       local ours, theirs = places_of(row)
-      if rank == best then found[#found + 1] = { shown = (ours or theirs).full, row = row } end
+      if rank == best then best_rows[#best_rows + 1] = { shown = (ours or theirs).full, row = row } end
     end
-    return found
+    return best_rows
   end }
 end
 
@@ -174,12 +174,12 @@ end
 ---@param by? "function"|"inlined" nil: by function, and where there is none what was copied into others
 ---@return pmclua.LedgerRow
 function CodeResult:row(name, by)
-  local found, rows = find_rows(self:ledger(by), name)
-  if #found == 0 and not by then found = find_rows(self:ledger "inlined", name) end
-  if #found == 1 then return found[1] end
-  if #found > 1 then
+  local matching, rows = find_rows(self:ledger(by), name)
+  if #matching == 0 and not by then matching = find_rows(self:ledger "inlined", name) end
+  if #matching == 1 then return matching[1] end
+  if #matching > 1 then
     explain.misuse(("'%s' means several functions: %s"):format(text.safe(name),
-      text.list(lists.map(found, function(row) return ("'%s'"):format(text.safe(row.label)) end))), 3)
+      text.list(lists.map(matching, function(row) return ("'%s'"):format(text.safe(row.label)) end))), 3)
   end
   local nearest = text.nearest(name, lists.map(rows, function(row)
     local ours, theirs = places_of(row)

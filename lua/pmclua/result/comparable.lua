@@ -32,25 +32,25 @@ local function levels_of(attr)
   return user and "user space only" or linux and "Linux only" or "neither user space nor Linux"
 end
 
-local function excludes_alike(one, other)
-  if kinds.ignores_exclusion(one) and kinds.ignores_exclusion(other) then return nil end
-  local ours, theirs = levels_of(one), levels_of(other)
+local function excludes_alike(event, other)
+  if kinds.ignores_exclusion(event) and kinds.ignores_exclusion(other) then return nil end
+  local ours, theirs = levels_of(event), levels_of(other)
   if ours ~= theirs then return ours, theirs end
   for _, name in ipairs(EXCLUSIONS) do
     -- A hypervisor's own work is not seen from within: an ordinary user's events leave it out.
-    local differs = name ~= "exclude_hv" and is_set(one, name) ~= is_set(other, name)
-    if differs then return name .. " " .. word(one[name]), name .. " " .. word(other[name]) end
+    local differs = name ~= "exclude_hv" and is_set(event, name) ~= is_set(other, name)
+    if differs then return name .. " " .. word(event[name]), name .. " " .. word(other[name]) end
   end
 end
 
 local function is_encoded(event) return event.attr and event.source ~= "probe" end
 
-local function encoded_alike(one, other)
-  if not (is_encoded(one) and is_encoded(other)) then return nil end
-  local kind = kinds.type_of(one.attr)
+local function encoded_alike(event, other)
+  if not (is_encoded(event) and is_encoded(other)) then return nil end
+  local kind = kinds.type_of(event.attr)
   if kind == TRACEPOINT or kind == BREAKPOINT then return nil end
   for _, name in ipairs(ENCODING) do
-    local ours, theirs = word(one.attr[name]), word(other.attr[name])
+    local ours, theirs = word(event.attr[name]), word(other.attr[name])
     if ours ~= theirs then return ("%s %s"):format(name, ours), ("%s %s"):format(name, theirs) end
   end
 end
@@ -81,29 +81,29 @@ local MEMBERS = {
 }
 
 -- Where two events differ: what each says; nil where they do not.
-local function event_difference(one, other)
+local function event_difference(event, other)
   for _, member in ipairs(MEMBERS) do
-    local ours, theirs = member[2](one), member[2](other)
+    local ours, theirs = member[2](event), member[2](other)
     if ours ~= theirs then return ("%s '%s'"):format(member[1], ours), ("'%s'"):format(theirs) end
   end
-  if not (one.attr and other.attr) then return nil end
-  local ours, theirs = excludes_alike(one.attr, other.attr)
-  if not ours then ours, theirs = encoded_alike(one, other) end
+  if not (event.attr and other.attr) then return nil end
+  local ours, theirs = excludes_alike(event.attr, other.attr)
+  if not ours then ours, theirs = encoded_alike(event, other) end
   if ours then return ours, theirs end
-  if (one.attr.filter or "") ~= (other.attr.filter or "") then
-    return ("filter '%s'"):format(one.attr.filter or ""), ("filter '%s'"):format(other.attr.filter or "")
+  if (event.attr.filter or "") ~= (other.attr.filter or "") then
+    return ("filter '%s'"):format(event.attr.filter or ""), ("filter '%s'"):format(other.attr.filter or "")
   end
 end
 
 --- Why the counts of an event in two results are not of the same thing; nil where they are.
----@param one table event of a header
+---@param event table event of a header
 ---@param other table
 ---@return string? ours what the first counted, in words
 ---@return string? theirs
-function M.event(one, other)
-  if one.status or other.status then return nil end
-  if one.unlike or other.unlike then return one.unlike or other.unlike, "" end
-  return event_difference(one, other)
+function M.event(event, other)
+  if event.status or other.status then return nil end
+  if event.unlike or other.unlike then return event.unlike or other.unlike, "" end
+  return event_difference(event, other)
 end
 
 -- ---- what values are of ------------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ local MODES = {
 }
 
 --- Why two results were not measured in the same mode; nil where they were.
----@param one table header
+---@param header table header
 ---@param other table
 ---@return string? ours
 ---@return string? theirs
-function M.mode(one, other)
+function M.mode(header, other)
   for _, mode in ipairs(MODES) do
-    local ours, theirs = mode[2](one), mode[2](other)
+    local ours, theirs = mode[2](header), mode[2](other)
     if ours ~= theirs then return ("%s %s"):format(mode[1], said(ours)), said(theirs) end
   end
 end
@@ -147,16 +147,16 @@ local OF_SIMULATION = { "environment", "environment_hash", "signals", "streams",
 local BEFORE = { random = "inherit" }
 
 --- Why simulated counts of two results were not made in the same way; nil where they were.
----@param one table header
+---@param mine table header
 ---@param other table header
 ---@return string? ours
 ---@return string? theirs
-function M.simulation(one, other)
+function M.simulation(mine, other)
   local function is(header, fact) return (header.simulation or {})[fact] or BEFORE[fact] end
-  local name = lists.find(OF_SIMULATION, function(fact) return is(one, fact) ~= is(other, fact) end)
+  local name = lists.find(OF_SIMULATION, function(fact) return is(mine, fact) ~= is(other, fact) end)
   if not name then return nil end
   if name:find "_hash$" then return "simulated in another environment", "" end
-  return ("simulated with %s %s"):format(name, said(is(one, name))), said(is(other, name))
+  return ("simulated with %s %s"):format(name, said(is(mine, name))), said(is(other, name))
 end
 
 -- ---- what programs were asked for ---------------------------------------------------------------------------
@@ -200,13 +200,13 @@ local function shown(given)
 end
 
 --- Why the workloads of two cells were not asked for the same; nil where they were, or where it is not known.
----@param one pmclua.Cell
+---@param header pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string? what differs: "arguments"
 ---@return string? ours
 ---@return string? theirs
-function M.asked(one, other)
-  local ours, theirs = given_in(one), given_in(other)
+function M.asked(header, other)
+  local ours, theirs = given_in(header), given_in(other)
   for i, given in ipairs(ours and theirs and GIVEN or {}) do
     local here, there = ours[i] or "", theirs[i] or ""
     if here ~= there then return given[1], shown(here), shown(there) end
@@ -214,15 +214,15 @@ function M.asked(one, other)
 end
 
 --- Why values of two cells are not of the same; nil where they are.
----@param one pmclua.Cell
+---@param own pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string? ours
 ---@return string? theirs
-function M.cell(one, other)
-  if one.per ~= other.per then return "per " .. one.per, "per " .. other.per end
-  if one.fitted ~= other.fitted then
+function M.cell(own, other)
+  if own.per ~= other.per then return "per " .. own.per, "per " .. other.per end
+  if own.fitted ~= other.fitted then
     local function kind(cell) return cell.fitted and "slopes over iterations" or "whole repetitions" end
-    return kind(one), kind(other)
+    return kind(own), kind(other)
   end
 end
 

@@ -244,7 +244,7 @@ end
 
 -- Gives rows their verdicts, which hold together. Returns how many they are.
 local function judge(rows, tests, level)
-  for i, found in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = found end
+  for i, adjusted in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = adjusted end
   return #rows
 end
 
@@ -254,14 +254,14 @@ end
 ---@return pmclua.Comparison
 function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)
-  local found, list = find_pairs(result, baseline), chosen_names(result, options.names)
+  local matched, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
   -- A run that stopped by looking has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local shared = { primary = primary, level = level, margin = margins_of(result, options.margin),
     floor = options.floor }
   local families = { [true] = { rows = {}, tests = {} }, [false] = { rows = {}, tests = {} } }
-  for _, pair in ipairs(found) do
+  for _, pair in ipairs(matched) do
     for i, name in ipairs(list) do
       local row, test = row_of(pair, name, shared)
       local family = test and families[row.primary]
@@ -269,8 +269,8 @@ function M.new(result, options)
       if family then family.rows[#family.rows + 1], family.tests[#family.tests + 1] = row, test end
     end
   end
-  return setmetatable({ result = result, baseline = baseline, pairs = found, primary = primary, level = level,
-    primaries = judge(families[true].rows, families[true].tests, level),
+  return setmetatable({ result = result, baseline = baseline, pairs = matched, primary = primary,
+    level = level, primaries = judge(families[true].rows, families[true].tests, level),
     others = judge(families[false].rows, families[false].tests, level) }, Comparison)
 end
 

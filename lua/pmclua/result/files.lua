@@ -84,9 +84,9 @@ local function joined_remarks(files, paths)
   for i, file in ipairs(files) do
     lists.append(all, lists.map(file.remarks, function(remark) return { text = remark, path = paths[i] } end))
   end
-  return lists.joined(lists.map(lists.groups(all, function(one) return one.text end), function(same)
+  return lists.joined(lists.map(lists.groups(all, function(note) return note.text end), function(same)
     if #same == #files then return { same.key } end
-    return lists.map(same, function(one) return ("%s: %s"):format(one.path, one.text) end)
+    return lists.map(same, function(note) return ("%s: %s"):format(note.path, note.text) end)
   end))
 end
 

@@ -38,64 +38,64 @@ local function fail(path, why, hint)
 end
 
 local function new(tool, more)
-  local found = { tool = tool, kind = "kernel", benchmarks = {}, by_name = {}, units = {}, notes = {},
+  local import = { tool = tool, kind = "kernel", benchmarks = {}, by_name = {}, units = {}, notes = {},
     left_out = {} }
-  for key, value in pairs(more or {}) do found[key] = value end
-  return found
+  for key, value in pairs(more or {}) do import[key] = value end
+  return import
 end
 
 local function is_number(value)
   return type(value) == "number" and value == value and math.abs(value) < math.huge
 end
 
-local function leave_out(found, form, ...)
-  local said = form:format(...)
-  if not lists.contains(found.left_out, said) then table.insert(found.left_out, said) end
+local function leave_out(import, form, ...)
+  local reason = form:format(...)
+  if not lists.contains(import.left_out, reason) then table.insert(import.left_out, reason) end
 end
 
 local WHOLE = lists.set { "allocations", "bytes_allocated", "max_rss" }
 
 --- In how many parts of its unit an event is counted.
----@param found pmclua.Imported
+---@param import pmclua.Imported
 ---@param name string of the event
 ---@return integer
-function M.parts(found, name)
-  return (WHOLE[name] or name == "duration_time" and found.knows_iterations) and 1 or PARTS
+function M.parts(import, name)
+  return (WHOLE[name] or name == "duration_time" and import.knows_iterations) and 1 or PARTS
 end
 
 --- The count of an event that is stored: of all iterations, in parts of its unit.
----@param found pmclua.Imported
+---@param import pmclua.Imported
 ---@param name string of the event
 ---@param value number of one iteration
 ---@param iterations? number
 ---@return number
-function M.count(found, name, value, iterations)
-  return math.floor(value * (iterations or 1) * M.parts(found, name) + 0.5)
+function M.count(import, name, value, iterations)
+  return math.floor(value * (iterations or 1) * M.parts(import, name) + 0.5)
 end
 
-local function add(found, name, iterations, values)
+local function add(import, name, iterations, values)
   for _, event in ipairs(lists.keys(values)) do
     local value = values[event]
     local is_count = is_number(value) and value >= 0
-      and M.count(found, event, value, iterations) < MOST_COUNT
+      and M.count(import, event, value, iterations) < MOST_COUNT
     if not is_count then
-      leave_out(found, "%s: %s is no number, below 0 or too large", name, event)
+      leave_out(import, "%s: %s is no number, below 0 or too large", name, event)
       values[event] = nil
     end
   end
   if not values.duration_time then return end
-  local own = found.by_name[name]
+  local own = import.by_name[name]
   if not own then
     own = { name = name, rows = {} }
-    found.by_name[name], found.benchmarks[#found.benchmarks + 1] = own, own
+    import.by_name[name], import.benchmarks[#import.benchmarks + 1] = own, own
   end
   own.rows[#own.rows + 1] = { iterations = iterations, values = values }
 end
 
 -- The name of a benchmark that stands in the file once: of several that are called alike, the second is "name (2)".
-local function own_name(found, name)
+local function own_name(import, name)
   local number, own = 1, name
-  while found.by_name[own] do
+  while import.by_name[own] do
     number = number + 1
     own = ("%s (%d)"):format(name, number)
   end
@@ -154,22 +154,22 @@ function readers.google(json)
   local is_own = type(context) == "table" and type(json.benchmarks) == "table" and context.executable ~= nil
   if not is_own then return nil end
   local import, has_runs = new("google/benchmark", { knows_iterations = true }), {}
-  for _, one in ipairs(json.benchmarks) do
-    local scale, name = NS[one.time_unit or "ns"], one.run_name or one.name
-    if one.error_occurred or one.skipped then
-      leave_out(import, "%s: %s", one.name, one.error_message or one.skip_message or "it was skipped")
+  for _, entry in ipairs(json.benchmarks) do
+    local scale, name = NS[entry.time_unit or "ns"], entry.run_name or entry.name
+    if entry.error_occurred or entry.skipped then
+      leave_out(import, "%s: %s", entry.name, entry.error_message or entry.skip_message or "it was skipped")
     elseif not scale then
-      leave_out(import, "%s: its time is in %s", name, tostring(one.time_unit))
-    elseif one.run_type ~= "aggregate" then
+      leave_out(import, "%s: its time is in %s", name, tostring(entry.time_unit))
+    elseif entry.run_type ~= "aggregate" then
       local values = {}
-      for _, counter in ipairs(lists.keys(one)) do
-        if not GOOGLE[counter] and type(one[counter]) == "number" then
-          values[text.field(counter)] = one[counter]
+      for _, counter in ipairs(lists.keys(entry)) do
+        if not GOOGLE[counter] and type(entry[counter]) == "number" then
+          values[text.field(counter)] = entry[counter]
         end
       end
-      values.duration_time, values.cpu_time = ns(one.real_time, scale), ns(one.cpu_time, scale)
+      values.duration_time, values.cpu_time = ns(entry.real_time, scale), ns(entry.cpu_time, scale)
       has_runs[name] = true
-      add(import, name, is_number(one.iterations) and math.max(one.iterations, 1) or 1, values)
+      add(import, name, is_number(entry.iterations) and math.max(entry.iterations, 1) or 1, values)
     elseif not has_runs[name] then
       leave_out(import, "%s: only its aggregates are there (--benchmark_report_aggregates_only)", name)
     end
@@ -184,11 +184,11 @@ function readers.hyperfine(json)
   local first = type(json.results) == "table" and json.results[1]
   if type(first) ~= "table" or first.command == nil then return nil end
   local import = new("hyperfine", { kind = "command" })
-  for _, one in ipairs(json.results) do
-    local name = own_name(import, one.command .. parameters(one.parameters))
-    if type(one.times) ~= "table" then leave_out(import, "%s: it has no times", name) end
-    for i, seconds in ipairs(type(one.times) == "table" and one.times or {}) do
-      local memory = type(one.memory_usage_byte) == "table" and one.memory_usage_byte[i]
+  for _, command in ipairs(json.results) do
+    local name = own_name(import, command.command .. parameters(command.parameters))
+    if type(command.times) ~= "table" then leave_out(import, "%s: it has no times", name) end
+    for i, seconds in ipairs(type(command.times) == "table" and command.times or {}) do
+      local memory = type(command.memory_usage_byte) == "table" and command.memory_usage_byte[i]
       add(import, name, nil, { duration_time = ns(seconds, NS.s), max_rss = memory or nil })
     end
   end
@@ -201,14 +201,14 @@ function readers.pytest(json)
   local is_own = type(json.machine_info) == "table" and type(json.benchmarks) == "table"
   if not is_own then return nil end
   local import = new("pytest-benchmark", { knows_iterations = true })
-  for _, one in ipairs(json.benchmarks) do
-    local data = type(one.stats) == "table" and one.stats.data
-    local name = own_name(import, one.fullname or one.name)
+  for _, benchmark in ipairs(json.benchmarks) do
+    local data = type(benchmark.stats) == "table" and benchmark.stats.data
+    local name = own_name(import, benchmark.fullname or benchmark.name)
     if type(data) ~= "table" then
       leave_out(import, "%s: it has no rounds (--benchmark-save-data keeps them)", name)
     end
     for _, seconds in ipairs(type(data) == "table" and data or {}) do
-      add(import, name, one.stats.iterations or 1, { duration_time = ns(seconds, NS.s) })
+      add(import, name, benchmark.stats.iterations or 1, { duration_time = ns(seconds, NS.s) })
     end
   end
   local commit, cpu = json.commit_info, json.machine_info.cpu
@@ -232,18 +232,19 @@ function readers.jmh(json)
   if type(first) ~= "table" or type(first.primaryMetric) ~= "table" then return nil end
   local import = new "JMH"
   local modes = {}                      -- of a benchmark: a file may have it in several
-  for _, one in ipairs(json) do
-    local named = one.benchmark .. parameters(one.params)
+  for _, item in ipairs(json) do
+    local named = item.benchmark .. parameters(item.params)
     modes[named] = (modes[named] or 0) + 1
   end
-  for _, one in ipairs(json) do
-    local name, raw = one.benchmark .. parameters(one.params), one.primaryMetric.rawData
-    name = own_name(import, modes[name] > 1 and ("%s, %s"):format(name, one.mode) or name)
+  for _, item in ipairs(json) do
+    local name, raw = item.benchmark .. parameters(item.params), item.primaryMetric.rawData
+    name = own_name(import, modes[name] > 1 and ("%s, %s"):format(name, item.mode) or name)
     local count = 0
     for fork, values in ipairs(type(raw) == "table" and raw or {}) do
       for i, value in ipairs(values) do
-        local row = { duration_time = is_number(value) and jmh_ns(one.primaryMetric.scoreUnit, value) or nil }
-        for key, metric in pairs(one.secondaryMetrics or {}) do
+        local time = is_number(value) and jmh_ns(item.primaryMetric.scoreUnit, value) or nil
+        local row = { duration_time = time }
+        for key, metric in pairs(item.secondaryMetrics or {}) do
           -- Iterations that lack it are not listed: of fewer it is not known which.
           local others = type(metric.rawData) == "table" and metric.rawData[fork] or {}
           local other = #others == #values and others[i]
@@ -255,17 +256,17 @@ function readers.jmh(json)
       end
     end
     if count == 0 then
-      leave_out(import, "%s: mode %s keeps no times of iterations", name, tostring(one.mode))
+      leave_out(import, "%s: mode %s keeps no times of iterations", name, tostring(item.mode))
     end
   end
   return import
 end
 
 -- asv, a file of its results folder: a list by result_columns, or (version 1) a map.
-local function asv_column(columns, one, name)
-  if one[name] ~= nil or type(columns) ~= "table" then return one[name] end
+local function asv_column(columns, row, name)
+  if row[name] ~= nil or type(columns) ~= "table" then return row[name] end
   for i, column in ipairs(columns) do
-    if column == name then return one[i] end
+    if column == name then return row[i] end
   end
 end
 
@@ -289,9 +290,9 @@ function readers.asv(json)
   if not is_own then return nil end
   local import = new "asv"
   for _, name in ipairs(lists.keys(json.results)) do
-    local one = json.results[name]
-    local samples = type(one) == "table" and asv_column(json.result_columns, one, "samples")
-    local labels = asv_names(type(one) == "table" and asv_column(json.result_columns, one, "params"))
+    local row = json.results[name]
+    local samples = type(row) == "table" and asv_column(json.result_columns, row, "samples")
+    local labels = asv_names(type(row) == "table" and asv_column(json.result_columns, row, "params"))
     local is_time = (name:match "[^.]+$"):find "^time_" ~= nil
     local form = is_time and "%s: it has no samples (asv run --record-samples)" or "%s: it is no time"
     if not (is_time and type(samples) == "table") then leave_out(import, form, name) end
@@ -390,9 +391,9 @@ local function read(path)
   local json, _, why = require("dkjson").decode(without_nan(bytes), 1, false)
   if type(json) ~= "table" then fail(path, why or "it is neither JSON nor the output of go test -bench") end
   for _, name in ipairs(lists.keys(readers)) do
-    local ok, found = pcall(readers[name], json, path)
-    if not ok then fail(path, "it is damaged: " .. tostring(found)) end
-    if found then return found end
+    local ok, import = pcall(readers[name], json, path)
+    if not ok then fail(path, "it is damaged: " .. tostring(import)) end
+    if import then return import end
   end
   fail(path, "no tool is known that writes this", "google/benchmark, criterion (sample.json), "
     .. "pytest-benchmark, go test -bench, hyperfine, asv and JMH are")
@@ -421,8 +422,8 @@ local function read_folder(path)
         if files > MOST_FILES then fail(path, ("it has more than %d samples"):format(MOST_FILES)) end
         local sample = read(own)
         lists.append(import.left_out, sample.left_out)
-        for _, one in ipairs(sample.benchmarks) do
-          for _, row in ipairs(one.rows) do add(import, one.name, row.iterations, row.values) end
+        for _, benchmark in ipairs(sample.benchmarks) do
+          for _, row in ipairs(benchmark.rows) do add(import, benchmark.name, row.iterations, row.values) end
         end
       elseif is_folder then
         take(own, depth + 1)

@@ -117,11 +117,11 @@ end
 local function baselines_of(asked, limits, new)
   local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
   local list, seen = {}, { [new.path or new] = true }
-  for i, one in ipairs(is_one and { asked } or asked) do
-    local whose = type(one) == "table" and one.path or one
+  for i, run in ipairs(is_one and { asked } or asked) do
+    local whose = type(run) == "table" and run.path or run
     if seen[whose] then explain.misuse(("baseline: %s is given twice"):format(tostring(whose)), 4) end
     seen[whose] = true
-    list[i] = load(one)
+    list[i] = load(run)
     -- A metric that it cannot be computed with is uncountable, with the reason.
     local ok, with = pcall(with_metrics, list[i], limits)
     if ok then list[i] = with end
@@ -242,8 +242,8 @@ end
 -- A program cannot cost more than itself.
 local function same_rows(limits, gated)
   return lists.joined(lists.map(limits, function(limit)
-    return lists.map(gated, function(one)
-      return { state = "pass", is_same = true, text = limit.formula, cell = one.cell:label(), unit = "" }
+    return lists.map(gated, function(item)
+      return { state = "pass", is_same = true, text = limit.formula, cell = item.cell:label(), unit = "" }
     end)
   end))
 end
@@ -251,14 +251,14 @@ end
 local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, tests, places = {}, {}, {}
   local why = not options.is_running and why_unfinished(result, "the run") or nil
-  local why_before = lists.map(baselines, function(one) return why_unfinished(one, "the baseline") end)[1]
+  local why_before = lists.map(baselines, function(run) return why_unfinished(run, "the baseline") end)[1]
   for _, limit in ipairs(limits) do
-    for _, one in ipairs(gated) do
+    for _, item in ipairs(gated) do
       local function row_at(level)
-        local row = limits_of_cells.check(limit, one.cell, one.befores,
-          { level = level, paired = one.paired, spread = run_spread(options.run_spread),
+        local row = limits_of_cells.check(limit, item.cell, item.befores,
+          { level = level, paired = item.paired, spread = run_spread(options.run_spread),
             any_cpu = options.any_cpu, any_arguments = options.any_arguments })
-        row.cell, row.unit = one.cell:label(), unit_of(result, limit)
+        row.cell, row.unit = item.cell:label(), unit_of(result, limit)
         cut_short(row, why or limit.relative and why_before)
         return row
       end

@@ -186,10 +186,10 @@ function M.expectations(result)
   if not (fit and fit.exponent) then return {} end
   local states = { same = "pass", undecided = "pass", differs = "fail" }
   return lists.map(M.of(result, fit.over, setmetatable({ names = result.header.primary }, { __index = fit })),
-    function(one)
-      return { state = states[one.verdict] or "uncountable", reason = one.why, workload = one.workload,
-        levels = one.levels, said = tostring(one), n = one.n or 0,
-        text = ("exponent of %s over %s == %g"):format(one.name, one.over, fit.exponent) }
+    function(fitted)
+      return { state = states[fitted.verdict] or "uncountable", reason = fitted.why,
+        workload = fitted.workload, levels = fitted.levels, said = tostring(fitted), n = fitted.n or 0,
+        text = ("exponent of %s over %s == %g"):format(fitted.name, fitted.over, fit.exponent) }
     end)
 end
 

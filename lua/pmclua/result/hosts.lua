@@ -16,19 +16,19 @@ local CPU, HOST = { "cpu", "architecture" }, { "microcode", "os_kernel" }
 -- What could not be read then or now says nothing of the host.
 local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
 
-local function first_difference(names, one, other)
+local function first_difference(names, host, other)
   return lists.find(names, function(name)
-    return is_known(one[name]) and is_known(other[name]) and one[name] ~= other[name]
+    return is_known(host[name]) and is_known(other[name]) and host[name] ~= other[name]
   end)
 end
 
 --- The architectures of two results where they differ: no program of one runs on a host of the other.
----@param one table header
+---@param mine table header
 ---@param other table header, merged or not
 ---@return string? ours nil where they do not differ
 ---@return string? theirs
-function M.architectures(one, other)
-  local here = one.host or {}
+function M.architectures(mine, other)
+  local here = mine.host or {}
   local there = lists.find(other.hosts or { other.host }, function(host)
     return first_difference({ "architecture" }, here, host) ~= nil
   end)
@@ -36,25 +36,25 @@ function M.architectures(one, other)
 end
 
 --- The first fact in which two hosts differ in kind.
----@param one table<string, any> of a header's host
+---@param host table<string, any> of a header's host
 ---@param other table<string, any>
 ---@return string? name nil where they do not differ
 ---@return boolean? is_cpu whether it is the CPU that differs
-function M.difference(one, other)
-  local cpu = first_difference(CPU, one, other)
+function M.difference(host, other)
+  local cpu = first_difference(CPU, host, other)
   if cpu then return cpu, true end
-  return first_difference(HOST, one, other), false
+  return first_difference(HOST, host, other), false
 end
 
 --- The first fact in which two hosts are different machines.
----@param one table<string, any> of a header's host
+---@param host table<string, any> of a header's host
 ---@param other table<string, any>
 ---@return string? name nil where they do not differ
 ---@return boolean? is_cpu whether it is the CPU that differs
-function M.other_machine(one, other)
-  local name, is_cpu = M.difference(one, other)
+function M.other_machine(host, other)
+  local name, is_cpu = M.difference(host, other)
   if name then return name, is_cpu end
-  return first_difference({ "hostname" }, one, other), false
+  return first_difference({ "hostname" }, host, other), false
 end
 
 -- A name can be that of another machine now, or of one that has another Linux since. The facts are a file's: of any type.
@@ -133,11 +133,11 @@ local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C l
 
 --- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here,
 --- 3.24.0 there".
----@param one table header
+---@param header table header
 ---@param other table header
 ---@return string[]
-function M.simulated_differences(one, other)
-  local list, ours, theirs = {}, one.simulation, other.simulation
+function M.simulated_differences(header, other)
+  local list, ours, theirs = {}, header.simulation, other.simulation
   if not (ours and theirs) then return list end
   local function add(what, here, there, is_hash)
     if not (is_known(here) and is_known(there)) or here == there then return end
@@ -147,7 +147,7 @@ function M.simulated_differences(one, other)
   for _, fact in ipairs(OF_SIMULATION) do
     add(fact[2], ours[fact[1]], theirs[fact[1]], fact[1]:find "_hash$" ~= nil)
   end
-  add("Linux", (one.host or {}).os_kernel, (other.host or {}).os_kernel)
+  add("Linux", (header.host or {}).os_kernel, (other.host or {}).os_kernel)
   return list
 end
 

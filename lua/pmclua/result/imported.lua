@@ -6,10 +6,10 @@ local lists = require "pmclua.base.lists"
 local M = {}
 
 -- The names of the events, the time first.
-local function events_of(found)
+local function events_of(import)
   local names = {}
-  for _, one in ipairs(found.benchmarks) do
-    for _, row in ipairs(one.rows) do
+  for _, benchmark in ipairs(import.benchmarks) do
+    for _, row in ipairs(benchmark.rows) do
       for name in pairs(row.values) do names[name] = true end
     end
   end
@@ -17,36 +17,38 @@ local function events_of(found)
   return lists.joined { { "duration_time" }, lists.keys(names) }
 end
 
-local function event_of(found, name)
+local function event_of(import, name)
   local is_time = name == "duration_time"
-  return { name = name, field = name, spec = name, unit = is_time and "ns" or found.units[name] or "",
-    scale = 1 / foreign.parts(found, name), attr = {},
-    tool = is_time and found.knows_iterations and "wall_ns" or nil }
+  return { name = name, field = name, spec = name, unit = is_time and "ns" or import.units[name] or "",
+    scale = 1 / foreign.parts(import, name), attr = {},
+    tool = is_time and import.knows_iterations and "wall_ns" or nil }
 end
 
-local function header_of(found, names)
-  local per, pass = found.knows_iterations and "iteration" or "run", {}
-  for i = found.knows_iterations and 2 or 1, #names do pass[#pass + 1] = i end
-  return { name = "import", question = nil, started = found.started, factors = {}, metrics = {}, per = {},
+local function header_of(import, names)
+  local per, pass = import.knows_iterations and "iteration" or "run", {}
+  for i = import.knows_iterations and 2 or 1, #names do pass[#pass + 1] = i end
+  return { name = "import", question = nil, started = import.started, factors = {}, metrics = {}, per = {},
     seed = 0, repetitions = 0, warmup = 0, passes = "rerun", primary = "duration_time",
-    pass_events = { pass }, anchors = {}, host = { hostname = found.host, cpu = found.cpu },
-    notes = found.notes,
-    workloads = lists.map(found.benchmarks, function(one)
-      return { name = one.name, kind = found.kind, per = per }
+    pass_events = { pass }, anchors = {}, host = { hostname = import.host, cpu = import.cpu },
+    notes = import.notes,
+    workloads = lists.map(import.benchmarks, function(benchmark)
+      return { name = benchmark.name, kind = import.kind, per = per }
     end),
-    cells = lists.map(found.benchmarks, function(one) return { workload = one.name, levels = {} } end),
-    events = lists.map(names, function(name) return event_of(found, name) end) }
+    cells = lists.map(import.benchmarks, function(benchmark)
+      return { workload = benchmark.name, levels = {} }
+    end),
+    events = lists.map(names, function(name) return event_of(import, name) end) }
 end
 
-local function record_of(found, one, row, names)
-  local iterations = found.knows_iterations and row.iterations or 1
-  local record = { workload = one.name, levels = {}, pass = 1, warmup = false, outcome = "done",
+local function record_of(import, benchmark, row, names)
+  local iterations = import.knows_iterations and row.iterations or 1
+  local record = { workload = benchmark.name, levels = {}, pass = 1, warmup = false, outcome = "done",
     iterations = iterations, counts = {}, enabled = {}, running = {},
     wall_ns = math.floor(row.values.duration_time * iterations + 0.5) }
   for i, name in ipairs(names) do
     local value = row.values[name]
     if value then
-      record.counts[i] = foreign.count(found, name, value, iterations)
+      record.counts[i] = foreign.count(import, name, value, iterations)
       record.enabled[i], record.running[i] = 1, 1
     end
   end
@@ -61,16 +63,16 @@ function M.import(path)
   local names, results, order = events_of(import), require "pmclua.result", 0
   import.notes.tool = import.tool
   local result = results.new(header_of(import, names))
-  for cell, one in ipairs(import.benchmarks) do
-    for index, row in ipairs(one.rows) do
-      local record = record_of(import, one, row, names)
+  for cell, benchmark in ipairs(import.benchmarks) do
+    for index, row in ipairs(benchmark.rows) do
+      local record = record_of(import, benchmark, row, names)
       order = order + 1
       record.cell, record.index, record.order = cell, index, order
       results.add(result, record)
     end
   end
   require("pmclua.result.ending").set(result, "complete")
-  result.remarks = lists.map(import.left_out, function(said) return "left out: " .. said end)
+  result.remarks = lists.map(import.left_out, function(why) return "left out: " .. why end)
   return result
 end
 

@@ -28,7 +28,7 @@ local function side(limit, evaluate)
     evaluate = evaluate }
 end
 
-local function why_absent(found) return found.why or found.status end
+local function why_absent(observed) return observed.why or observed.status end
 
 -- How far the largest of some values is from the least.
 local function spread_of(list)
@@ -38,13 +38,13 @@ local function spread_of(list)
 end
 
 -- Whether nothing can be concluded: there is no value, or a launcher had others do what it would be of.
-local function is_absent(found) return #found.list == 0 or found.launcher ~= nil end
+local function is_absent(observed) return #observed.list == 0 or observed.launcher ~= nil end
 
 -- ---- what a cell lacks -------------------------------------------------------------------------------------
 
 -- Repetitions that have no value: they failed and were left out, or were not counted.
-local function lost(cell, found)
-  local count = found.missing
+local function lost(cell, observed)
+  local count = observed.missing
   for _, failure in ipairs(cell.columns.failures) do
     local is_repeated = (failure.why or ""):find "^reject_if"
     if not (failure.row or failure.warmup or is_repeated) then count = count + 1 end
@@ -52,9 +52,9 @@ local function lost(cell, found)
   return count
 end
 
-local function said_lost(cell, found)
-  local count = lost(cell, found)
-  return complete.said(count, #found.list + count)
+local function said_lost(cell, observed)
+  local count = lost(cell, observed)
+  return complete.said(count, #observed.list + count)
 end
 
 -- ---- absolute ----------------------------------------------------------------------------------------------
@@ -104,10 +104,10 @@ local function absolute(limit, cell, observed, options)
   end
   local most, count = allowed_for(observed, allowed), lost(cell, observed)
   local is_varying = spread_of(observed.list) > 0 and values.is_simulated(cell.result, limit)
-  local found = is_varying and varying(limit, observed, most, options)
+  local judged = is_varying and varying(limit, observed, most, options)
     or check.absolute(limit, observed.list, most)
-  local is_safe = found.state ~= "pass" or count == 0 or holds_at_worst(limit, observed.list, most[1], count)
-  if is_safe then return found end
+  local is_safe = judged.state ~= "pass" or count == 0 or holds_at_worst(limit, observed.list, most[1], count)
+  if is_safe then return judged end
   return check.uncountable(limit, said_lost(cell, observed)
     .. ", and it would fail if they were beyond the limit")
 end
@@ -115,8 +115,8 @@ end
 -- ---- relative: new against old, each a cell and what was found in it -----------------------------------------
 
 -- Values that are independent of each other.
-local function independent(one)
-  return clusters.means(one.cell, one.found)
+local function independent(side_values)
+  return clusters.means(side_values.cell, side_values.found)
 end
 
 local function compare_paired(new, old, level)
@@ -179,9 +179,9 @@ local function why_unlike(limit, cell, before)
 end
 
 -- Why too few values are left to stand for a cell; nil where they are enough.
-local function why_few(one, where)
-  local count = lost(one.cell, one.found)
-  local why = complete.why_few(count, #one.found.list + count)
+local function why_few(side_values, where)
+  local count = lost(side_values.cell, side_values.found)
+  local why = complete.why_few(count, #side_values.found.list + count)
   return why and where .. why
 end
 
@@ -228,29 +228,29 @@ local function estimate(limit, new, olds, options)
   return runs.single(list[1], spread, options.level)
 end
 
-local function value_of(found)
-  if found.fit then return found.fit.slope end
-  return (stats.median(found.list))
+local function value_of(observed)
+  if observed.fit then return observed.fit.slope end
+  return (stats.median(observed.list))
 end
 
 -- How many repetitions of simulated counts would decide, of this run alone where the baseline is stored.
-local function needed(result, new, olds, found, options)
+local function needed(result, new, olds, estimated, options)
   if #olds > 1 then return nil end
   local ours, theirs = new.found.list, olds[1].found.list
-  local distance = result.allowed - result.baseline - (found.difference or { shift = 0 }).shift
-  if found.ratio then
+  local distance = result.allowed - result.baseline - (estimated.difference or { shift = 0 }).shift
+  if estimated.ratio then
     ours, theirs = lists.map(ours, math.log), lists.map(theirs, math.log)
-    distance = math.log(result.allowed / result.baseline / found.ratio)
+    distance = math.log(result.allowed / result.baseline / estimated.ratio)
   end
   return stop.needed(distance, ours, theirs, not options.paired, options.level)
 end
 
 -- What is to be known of simulated counts that vary, beside what they conclude.
-local function add_jitter(result, new, olds, found, options)
-  for _, one in ipairs { new, unpack(olds) } do
-    result.jitter = math.max(result.jitter or 0, spread_of(one.found.list))
+local function add_jitter(result, new, olds, estimated, options)
+  for _, side_values in ipairs { new, unpack(olds) } do
+    result.jitter = math.max(result.jitter or 0, spread_of(side_values.found.list))
   end
-  if result.state == "undecided" then result.needed = needed(result, new, olds, found, options) end
+  if result.state == "undecided" then result.needed = needed(result, new, olds, estimated, options) end
 end
 
 local function relative(limit, new, befores, options)
@@ -297,12 +297,12 @@ function M.check(limit, cell, befores, options)
   local why = why_cpus(limit, cell, "")
   if why then return check.uncountable(limit, why) end
   local new = { cell = cell, found = observed }
-  local found = limit.relative and relative(limit, new, befores, options)
+  local judged = limit.relative and relative(limit, new, befores, options)
     or absolute(limit, cell, observed, options)
-  found.is_timed = is_timed(cell.result, limit) or nil
-  found.missing = lost(cell, observed)
-  found.repetitions = #observed.list + found.missing
-  return found
+  judged.is_timed = is_timed(cell.result, limit) or nil
+  judged.missing = lost(cell, observed)
+  judged.repetitions = #observed.list + judged.missing
+  return judged
 end
 
 return M

@@ -28,18 +28,18 @@ end
 local function notes_of(headers, names)
   local notes, first, differs = {}, {}, {}
   for _, header in ipairs(headers) do
-    for name, said in pairs(header.notes or {}) do
-      first[name] = first[name] or said
-      differs[name] = differs[name] or said ~= first[name]
+    for name, note in pairs(header.notes or {}) do
+      first[name] = first[name] or note
+      differs[name] = differs[name] or note ~= first[name]
     end
   end
-  for name, said in pairs(first) do
+  for name, note in pairs(first) do
     local parts = {}
     for i, header in ipairs(headers) do
       local own = (header.notes or {})[name]
       parts[#parts + 1] = own and ("%s: %s"):format(names[i], own)
     end
-    notes[name] = differs[name] and table.concat(parts, ", ") or said
+    notes[name] = differs[name] and table.concat(parts, ", ") or note
   end
   return next(notes) and notes or nil
 end

@@ -104,7 +104,9 @@ local function measured(topdown, pair)
     paired = pair.paired, of = topdown.total.name }
 end
 
-local function why_none(found, node) return found.sides[node].why or "not counted in the same repetitions" end
+local function why_none(measures, node)
+  return measures.sides[node].why or "not counted in the same repetitions"
+end
 
 local ROUNDING = 1e-9                   -- of the total: shares are quotients
 
@@ -133,39 +135,39 @@ end
 
 -- A node as lines that do not overlap: itself, or, above the lowest level that is asked for, its children and
 -- what they leave.
-local function add_lines(found, lines, node, levels)
-  local children = lists.where(node.children, function(child) return found.lists[child] end)
+local function add_lines(measures, lines, node, levels)
+  local children = lists.where(node.children, function(child) return measures.lists[child] end)
   if levels == 0 or #children == 0 then
-    add_line(lines, node, found.lists[node])
+    add_line(lines, node, measures.lists[node])
     return
   end
-  for _, child in ipairs(children) do add_lines(found, lines, child, levels - 1) end
-  local parts = lists.map(children, function(child) return found.lists[child] end)
-  local whole = found.lists[node]
+  for _, child in ipairs(children) do add_lines(measures, lines, child, levels - 1) end
+  local parts = lists.map(children, function(child) return measures.lists[child] end)
+  local whole = measures.lists[node]
   local left = { a = without(whole, parts, "a"), b = without(whole, parts, "b") }
-  if not is_nothing(left, found.lists[found.whole]) then add_line(lines, node, left, true) end
+  if not is_nothing(left, measures.lists[measures.whole]) then add_line(lines, node, left, true) end
 end
 
 -- The total as the nodes of one level, and above it those without nodes below.
-local function ledger_of(found, levels)
-  local lines, total = {}, found.lists[found.whole]
-  for _, node in ipairs(found.whole.children) do
-    if found.lists[node] then add_lines(found, lines, node, levels - 1) end
+local function ledger_of(measures, levels)
+  local lines, total = {}, measures.lists[measures.whole]
+  for _, node in ipairs(measures.whole.children) do
+    if measures.lists[node] then add_lines(measures, lines, node, levels - 1) end
   end
-  local made = ledger.new { unit = found.unit or "", paired = found.paired, groups = found.groups,
+  local made = ledger.new { unit = measures.unit or "", paired = measures.paired, groups = measures.groups,
     exact = true, is_rounded = true, a = total.a, b = total.b, lines = lines }
-  made.of = found.of
+  made.of = measures.of
   return made
 end
 
 -- How deep the nodes lie that have numbers, and those that have none.
-local function explore(found, node, depth, missing)
+local function explore(measures, node, depth, missing)
   local deepest = depth
   for _, child in ipairs(node.children) do
-    if found.lists[child] then
-      deepest = math.max(deepest, (explore(found, child, depth + 1, missing)))
-    elseif found.sides[child] then
-      missing[#missing + 1] = { node = child, why = why_none(found, child) }
+    if measures.lists[child] then
+      deepest = math.max(deepest, (explore(measures, child, depth + 1, missing)))
+    elseif measures.sides[child] then
+      missing[#missing + 1] = { node = child, why = why_none(measures, child) }
     end
   end
   return deepest, missing
@@ -176,13 +178,13 @@ end
 ---@param pair pmclua.ComparedPair
 function M.ledger(topdown, pair)
   if not topdown.total then return nil, "neither cycles nor slots were counted" end
-  local found = measured(topdown, pair)
-  if not found.lists[found.whole] then
-    return nil, found.sides[found.whole].why or "no repetition of both sides has all of it"
+  local measures = measured(topdown, pair)
+  if not measures.lists[measures.whole] then
+    return nil, measures.sides[measures.whole].why or "no repetition of both sides has all of it"
   end
-  local levels, missing = explore(found, found.whole, 0, {})
+  local levels, missing = explore(measures, measures.whole, 0, {})
   if levels == 0 then return nil, missing[1] and missing[1].why or "it has no shares" end
-  return ledger_of(found, levels), missing
+  return ledger_of(measures, levels), missing
 end
 
 ---@class pmclua.TopdownComparison
@@ -196,10 +198,10 @@ end
 
 -- The rows of the ledgers by node and by what its children leave: of a ledger for each level, each row from the
 -- lowest that has it. So a node has the verdict that it has in `ledger`, and one above it that of its own level.
-local function judged(found, levels)
+local function judged(measures, levels)
   local by_node, deepest = {}, nil
   for level = 1, levels do
-    deepest = ledger_of(found, level)
+    deepest = ledger_of(measures, level)
     for _, row in ipairs(deepest.lines) do
       by_node[row.line.node] = by_node[row.line.node] or {}
       by_node[row.line.node][row.line.is_left and "left" or "whole"] = row
@@ -212,15 +214,15 @@ local function told(node, row, is_rest)
   return setmetatable({ node = node, rest = is_rest or nil }, { __index = row })
 end
 
-local function add_rows(found, rows, node, by_node)
+local function add_rows(measures, rows, node, by_node)
   for _, child in ipairs(node.children) do
     local own = by_node[child]
     if own then
       rows[#rows + 1] = told(child, own.whole)
-      add_rows(found, rows, child, by_node)
+      add_rows(measures, rows, child, by_node)
       if own.left then rows[#rows + 1] = told(child, own.left, true) end
-    elseif found.sides[child] then
-      rows[#rows + 1] = { node = child, why = why_none(found, child) }
+    elseif measures.sides[child] then
+      rows[#rows + 1] = { node = child, why = why_none(measures, child) }
     end
   end
 end
@@ -230,20 +232,20 @@ end
 ---@param pair pmclua.ComparedPair
 ---@return pmclua.TopdownComparison
 function M.compare(topdown, pair)
-  local found, rows = measured(topdown, pair), {}
+  local measures, rows = measured(topdown, pair), {}
   local compared = { cell = pair.cell, baseline = pair.baseline, paired = pair.paired, rows = rows, n = 0,
     comparisons = 0 }
-  if not found.lists[found.whole] then
-    compared.total = { node = found.whole, why = why_none(found, found.whole) }
-    add_rows(found, rows, found.whole, {})
+  if not measures.lists[measures.whole] then
+    compared.total = { node = measures.whole, why = why_none(measures, measures.whole) }
+    add_rows(measures, rows, measures.whole, {})
     return compared
   end
-  local by_node, deepest = judged(found, math.max(1, (explore(found, found.whole, 0, {}))))
-  add_rows(found, rows, found.whole, by_node)
+  local by_node, deepest = judged(measures, math.max(1, (explore(measures, measures.whole, 0, {}))))
+  add_rows(measures, rows, measures.whole, by_node)
   for _, row in ipairs(#deepest.lines > 0 and deepest.rest or {}) do
-    rows[#rows + 1] = told(found.whole, row, true)
+    rows[#rows + 1] = told(measures.whole, row, true)
   end
-  compared.total, compared.ledger = told(found.whole, deepest.total), deepest
+  compared.total, compared.ledger = told(measures.whole, deepest.total), deepest
   compared.comparisons, compared.n = deepest.comparisons, math.min(deepest.n, deepest.n_b)
   return compared
 end

@@ -26,7 +26,7 @@ local FACTS = { { "pmclua", "pmclua" }, { "script", "script" }, { "launch", "lau
 local function how_of(header, sources)
   local how = header.how
   local script = how and how.script
-  local is_known = script and lists.any(sources, function(one) return one.script == script.hash end)
+  local is_known = script and lists.any(sources, function(source) return source.script == script.hash end)
   if not is_known then return how end
   how = lists.copy(how)
   how.script = lists.without(script, "text")

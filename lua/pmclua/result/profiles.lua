@@ -24,7 +24,7 @@ end
 ---@return string?
 function M.why_absent(result)
   for number in ipairs(result.header.cells) do
-    local kept = lists.find(result.profiled[number] or {}, function(one) return one.why ~= nil end)
+    local kept = lists.find(result.profiled[number] or {}, function(profile) return profile.why ~= nil end)
     if kept then return kept.why end
   end
 end
@@ -63,13 +63,13 @@ end
 ---@param event? string nil: {}
 ---@return table<integer, table>
 function M.by_index(result, cell, event)
-  local found = {}
+  local list = {}
   for _, kept in ipairs(result.profiled[cell] or {}) do
     for _, profile in ipairs(kept.profiles) do
-      if profile.event == event then found[kept.index] = profile end
+      if profile.event == event then list[kept.index] = profile end
     end
   end
-  return found
+  return list
 end
 
 --- The traced system calls of a cell, by the number of the repetition.
@@ -77,11 +77,11 @@ end
 ---@param cell integer
 ---@return table<integer, pmclua.SystemCalls>
 function M.calls_by_index(result, cell)
-  local found = {}
+  local list = {}
   for _, kept in ipairs(result.profiled[cell] or {}) do
-    found[kept.index] = kept.system_calls or found[kept.index]
+    list[kept.index] = kept.system_calls or list[kept.index]
   end
-  return found
+  return list
 end
 
 return M

@@ -66,9 +66,9 @@ local UNSEEN = { never = "%s was never loaded" }
 local UNKNOWN = "it is not known whether %s was loaded"
 
 -- Why calls that were not seen may all the same have been; nil where some were, or there were none.
-local function unseen_of(found)
-  if not found.file or found.entries ~= 0 or found.loading == "loaded" then return nil end
-  return (UNSEEN[found.loading] or UNKNOWN):format(text.safe(found.file))
+local function unseen_of(regions)
+  if not regions.file or regions.entries ~= 0 or regions.loading == "loaded" then return nil end
+  return (UNSEEN[regions.loading] or UNKNOWN):format(text.safe(regions.file))
 end
 
 local function region_of(events, runs, index)
@@ -183,8 +183,8 @@ end
 ---@param name string
 ---@return pmclua.RegionCalls
 function Regions:region(name)
-  local found = lists.find(self, function(region) return region.name == name end)
-  if found then return found end
+  local region_of_name = lists.find(self, function(region) return region.name == name end)
+  if region_of_name then return region_of_name end
   local names = lists.column(self, "name")
   explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end

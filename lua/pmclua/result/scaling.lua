@@ -59,8 +59,8 @@ local function default_name(result)
   end
   local known = names.quantities(result)
   local wanted = lists.joined { { "duration_time", result.header.primary }, known }
-  local found = lists.find(wanted, function(name) return lists.contains(known, name) and has_values(name) end)
-  if found then return found end
+  local time = lists.find(wanted, function(name) return lists.contains(known, name) and has_values(name) end)
+  if time then return time end
   explain.misuse("scaling takes an elapsed time, and none was measured: -e duration_time", 5)
 end
 
@@ -102,24 +102,24 @@ local function aligned(cells, name)
   return ids and { clusters.pairs(ids, unpack(times)) } or times, true
 end
 
-local function scaled(found, factor)
-  return { value = found.value * factor, low = found.low and found.low * factor,
-    high = found.high and found.high * factor }
+local function scaled(ratio, factor)
+  return { value = ratio.value * factor, low = ratio.low and ratio.low * factor,
+    high = ratio.high and ratio.high * factor }
 end
 
 -- What the smallest level's times are of another's.
 local function ratio_of(smallest, times, are_paired)
-  local found = verdict.compare(smallest, times, { kind = "time", paired = are_paired })
-  return found and found.ratio and { value = found.ratio, low = found.low, high = found.high }
+  local compared = verdict.compare(smallest, times, { kind = "time", paired = are_paired })
+  return compared and compared.ratio and { value = compared.ratio, low = compared.low, high = compared.high }
 end
 
 -- Sets what is concluded of each level from its times.
 local function compare(levels, times, are_paired, weak)
-  for i, one in ipairs(levels) do
+  for i, level in ipairs(levels) do
     local ratio = i == 1 and { value = 1, low = 1, high = 1 } or ratio_of(times[1], times[i], are_paired)
-    local more = one.level / levels[1].level
-    one.speedup = ratio and scaled(ratio, weak and more or 1)
-    one.efficiency = ratio and scaled(ratio, weak and 1 or 1 / more)
+    local more = level.level / levels[1].level
+    level.speedup = ratio and scaled(ratio, weak and more or 1)
+    level.efficiency = ratio and scaled(ratio, weak and 1 or 1 / more)
   end
 end
 
@@ -128,25 +128,25 @@ local function inverse(share)
   return { value = of(share.value), low = of(share.high), high = of(share.low) }
 end
 
-local function is_off(one, margin)
-  return one.residual.low and (one.residual.low > margin or one.residual.high < -margin)
+local function is_off(level, margin)
+  return level.residual.low and (level.residual.low > margin or level.residual.high < -margin)
 end
 
-local function fit(found, levels, times)
+local function fit(curve, levels, times)
   local least = math.min(unpack(lists.map(times, function(list) return #list end)))
   local as_many = lists.map(times, function(list)
     local first = {}
     for i = 1, least do first[i] = list[i] end
     return first
   end)
-  found.n = least
-  local law = found.weak and "gustafson" or "amdahl"
-  found.fit, found.why = scaling.fit(lists.column(levels, "level"), as_many, law)
-  if not found.fit then return end
-  for i, one in ipairs(levels) do one.residual = found.fit.residuals[i] end
-  local margin = names.margin(levels[1].cell.result, found.name) or verdict.DEFAULT_MARGIN
-  found.off = lists.where(levels, function(one) return is_off(one, margin) end)
-  if not found.weak and #found.off == 0 then found.limit = inverse(found.fit.share) end
+  curve.n = least
+  local law = curve.weak and "gustafson" or "amdahl"
+  curve.fit, curve.why = scaling.fit(lists.column(levels, "level"), as_many, law)
+  if not curve.fit then return end
+  for i, level in ipairs(levels) do level.residual = curve.fit.residuals[i] end
+  local margin = names.margin(levels[1].cell.result, curve.name) or verdict.DEFAULT_MARGIN
+  curve.off = lists.where(levels, function(level) return is_off(level, margin) end)
+  if not curve.weak and #curve.off == 0 then curve.limit = inverse(curve.fit.share) end
 end
 
 local function of_cells(cells, name, by, weak)
@@ -154,20 +154,20 @@ local function of_cells(cells, name, by, weak)
     return { level = cell.levels[by], cell = cell, summary = cell:summary(name) }
   end)
   table.sort(levels, function(a, b) return a.level < b.level end)
-  local found = { name = name, title = levels[1].summary.title, by = by, weak = weak, levels = levels,
+  local curve = { name = name, title = levels[1].summary.title, by = by, weak = weak, levels = levels,
     off = {} }
-  local smallest = lists.find(levels, function(one) return one.summary.n > 0 end) or levels[1]
-  for _, one in ipairs(levels) do one.why = why_not(one.cell, smallest.cell, name) end
-  local known = lists.where(levels, function(one) return not one.why end)
+  local smallest = lists.find(levels, function(level) return level.summary.n > 0 end) or levels[1]
+  for _, level in ipairs(levels) do level.why = why_not(level.cell, smallest.cell, name) end
+  local known = lists.where(levels, function(level) return not level.why end)
   if #known == 0 then
-    found.why = levels[1].why
-    return found
+    curve.why = levels[1].why
+    return curve
   end
   local times, are_paired = aligned(lists.column(known, "cell"), name)
-  found.paired = are_paired
+  curve.paired = are_paired
   compare(known, times, are_paired, weak)
-  fit(found, known, times)
-  return found
+  fit(curve, known, times)
+  return curve
 end
 
 --- How times scale over a factor: for each, each workload and each level of other factors.

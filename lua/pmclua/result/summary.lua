@@ -152,9 +152,9 @@ function M.new(about, read)
     status = values.status, why = values.why, launcher = values.launcher, n = #values.list,
     missing = values.missing, ran = values.ran, exact = false, outliers = {} }
   if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
-  local found = summary.n > 0 and describe(summary, values, about.cell) or nil
+  local description = summary.n > 0 and describe(summary, values, about.cell) or nil
   if about.is_sampled then summary.exact, summary.is_sampled = false, true end
-  summary.quality = verdict.quality(summary.status, found, about.margin)
+  summary.quality = verdict.quality(summary.status, description, about.margin)
   return setmetatable({ [NUMBERS] = summary, [READ] = read }, Summary)
 end
 

@@ -101,11 +101,11 @@ function M.of_event(cell, event)
 end
 
 --- Values by the block (repetition) that each was measured in.
----@param found pmclua.Values
+---@param values pmclua.Values
 ---@return table<integer, number>
-function M.by_block(found)
+function M.by_block(values)
   local by_block = {}
-  for k, row in ipairs(found.rows) do by_block[found.block.index[row]] = found.list[k] end
+  for k, row in ipairs(values.rows) do by_block[values.block.index[row]] = values.list[k] end
   return by_block
 end
 
@@ -196,7 +196,7 @@ end
 -- values are of; nil, a status and why where one is absent.
 local function columns_of(cell, metric)
   local events, columns = M.events_needed(cell.result, metric), {}
-  local pass = lists.find(M.common_passes(events), function(one) return cell.columns.passes[one] end)
+  local pass = lists.find(M.common_passes(events), function(number) return cell.columns.passes[number] end)
   for i, event in ipairs(events) do
     local column, status, why = counted.supply(cell, event, pass)
     if not column then return nil, status, ("needs %s: %s"):format(event.name, why) end

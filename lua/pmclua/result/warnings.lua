@@ -25,8 +25,8 @@ end
 local function overhead_of(cell, event)
   if not event or cell.fitted or cell.kind ~= "kernel" then return nil end
   for _, pass in ipairs(event.passes) do
-    local block, found = cell.columns.passes[pass], (cell.result.header.overhead or {})[pass]
-    local median = block and found and found.median[event.index]
+    local block, overhead = cell.columns.passes[pass], (cell.result.header.overhead or {})[pass]
+    local median = block and overhead and overhead.median[event.index]
     if median then return median * (event.scale or 1) / tonumber(block.iterations[1]) end
   end
 end

@@ -68,16 +68,16 @@ local function least_squares(rows, targets)
       matrix[j][k] = sum / scales[j] / scales[k]
     end
   end
-  local inverse, found = inverted(matrix), {}
+  local inverse, solution = inverted(matrix), {}
   if not inverse then return nil end
   for j = 1, size do
-    found[j] = 0
+    solution[j] = 0
     for k = 1, size do
-      found[j] = found[j] + inverse[j][k] * right[k] / scales[j]
+      solution[j] = solution[j] + inverse[j][k] * right[k] / scales[j]
       inverse[j][k] = inverse[j][k] / scales[j] / scales[k]
     end
   end
-  return found, inverse
+  return solution, inverse
 end
 
 -- ---- curves ---------------------------------------------------------------------------------------------

@@ -162,8 +162,8 @@ local function weights_of(curve, first, last)
   return weights
 end
 
-local function in_sizes(found)
-  return { value = exp(found.value), low = exp(found.low), high = exp(found.high) }
+local function in_sizes(fitted)
+  return { value = exp(fitted.value), low = exp(fitted.low), high = exp(fitted.high) }
 end
 
 -- A break with its interval; where the sizes do not say where it lies, those around it.

@@ -61,8 +61,8 @@ local function share_of(law, levels, logs)
     if squares < least then best, least = i, squares end
   end
   local low, high = math.max(0, best - 1) / STEPS, math.min(STEPS, best + 1) / STEPS
-  local found = least_between(left, low ^ 2, high ^ 2)
-  return found < NEAR and 0 or found > 1 - NEAR and 1 or found
+  local minimum = least_between(left, low ^ 2, high ^ 2)
+  return minimum < NEAR and 0 or minimum > 1 - NEAR and 1 or minimum
 end
 
 local function check(levels, times)
@@ -106,9 +106,9 @@ function M.fit(levels, times, law, level)
     share = { value = share.median, low = share.low, high = share.high, reason = share.reason },
     residuals = lists.map(residuals, function(list)
       -- Together for all levels: one of many would lie off by chance.
-      local found = interval.median(list, require("pmclua.stats.multiple").bonferroni(level, #levels))
-      return { value = math.exp(found.median) - 1, low = found.low and math.exp(found.low) - 1,
-        high = found.high and math.exp(found.high) - 1 }
+      local median = interval.median(list, require("pmclua.stats.multiple").bonferroni(level, #levels))
+      return { value = math.exp(median.median) - 1, low = median.low and math.exp(median.low) - 1,
+        high = median.high and math.exp(median.high) - 1 }
     end) }
 end
 

@@ -169,7 +169,7 @@ function M.read(entry, words)
   local followed = { unpack(read.regions) }
   for _, name in ipairs(COPIED) do followed[name] = read[name] end
   followed.width, followed.costs = width, {}
-  for _, one in ipairs(read.costs) do followed.costs[one.region] = one.columns end
+  for _, of_region in ipairs(read.costs) do followed.costs[of_region.region] = of_region.columns end
   followed.calls = regions.calls_of(words, width, #followed) or refuse()
   return followed, {}
 end

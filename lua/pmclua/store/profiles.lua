@@ -230,10 +230,10 @@ local function read_sources(entry, texts)
   local sources = take(entry, "sources", is_table, true)
   if not sources then return nil end
   local list = {}
-  for path, found in pairs(sources) do
-    if not is_text(path) or not is_table(found) then refuse "sources" end
-    local id = take(found, "text", is_text, true)
-    list[path] = { hashes = id and texts[id], why = take(found, "why", is_text, true) }
+  for path, source in pairs(sources) do
+    if not is_text(path) or not is_table(source) then refuse "sources" end
+    local id = take(source, "text", is_text, true)
+    list[path] = { hashes = id and texts[id], why = take(source, "why", is_text, true) }
   end
   return list
 end

@@ -52,9 +52,9 @@ local AFTER_END = "it comes after the end"
 
 -- Only what is whole: nobody needs it.
 local function waits_of(list)
-  for _, one in ipairs(type(list) == "table" and list or {}) do
+  for _, remark in ipairs(type(list) == "table" and list or {}) do
     for _, name in ipairs { "cell", "count", "over", "wait_ns", "wall_ns" } do
-      if type(one) ~= "table" or type(one[name]) ~= "number" then return nil end
+      if type(remark) ~= "table" or type(remark[name]) ~= "number" then return nil end
     end
   end
   return type(list) == "table" and list or nil

@@ -141,12 +141,12 @@ function M.absolute(limit, values, allowed, low, high)
 end
 
 -- The change from which on an interval as wide as this one would be beyond the limit, as a share of the baseline.
-local function detectable(limit, found, before)
-  if found.method == "exact" then return nil end
+local function detectable(limit, compared, before)
+  if compared.method == "exact" then return nil end
   local is_upper = limit.operator:sub(1, 1) == "<"
-  local moved = found.ratio and found or found.difference
+  local moved = compared.ratio and compared or compared.difference
   local near = is_upper and moved.low or moved.high
-  if found.ratio then return near > 0 and (1 + limit.relative) * found.ratio / near - 1 or nil end
+  if compared.ratio then return near > 0 and (1 + limit.relative) * compared.ratio / near - 1 or nil end
   local width = moved.shift - near
   return before ~= 0 and limit.relative + width / math.abs(before) or nil
 end
@@ -154,18 +154,18 @@ end
 --- Judges an estimate of new against old by a relative limit: it fails only where the whole interval is beyond
 --- it, and passes only where the whole interval is within it.
 ---@param limit table of metric.limit
----@param found pmclua.Compared new against the baseline
+---@param compared pmclua.Compared new against the baseline
 ---@param observed number
 ---@param before number the baseline
 ---@return pmclua.GateResult
-function M.judge(limit, found, observed, before)
-  local moved = found.ratio and found or found.difference
-  if not moved.low then return M.uncountable(limit, found.reason) end
+function M.judge(limit, compared, observed, before)
+  local moved = compared.ratio and compared or compared.difference
+  if not moved.low then return M.uncountable(limit, compared.reason) end
   local result = { text = limit.formula, observed = observed, baseline = before,
                    allowed = before + limit.relative * math.abs(before),
-                   ratio = found.ratio, low = found.low, high = found.high,
-                   detectable = detectable(limit, found, before) }
-  local bound = found.ratio and 1 + limit.relative or limit.relative * math.abs(before)
+                   ratio = compared.ratio, low = compared.low, high = compared.high,
+                   detectable = detectable(limit, compared, before) }
+  local bound = compared.ratio and 1 + limit.relative or limit.relative * math.abs(before)
   result.state = state_of(limit.operator, moved.low, moved.high, bound)
   return result
 end

@@ -18,9 +18,9 @@ lazy.fields(M, {
 -- ---- levels and margins ------------------------------------------------------------------------------
 
 --- Whether a verdict says that the two sides differ.
----@param found { verdict: string? }
+---@param compared { verdict: string? }
 ---@return boolean
-function M.differs(found) return found.verdict ~= "same" and found.verdict ~= "undecided" end
+function M.differs(compared) return compared.verdict ~= "same" and compared.verdict ~= "undecided" end
 
 --- The margins of `margin = "1%"` or `{ "1%", instructions = "0.1%" }`.
 ---@param spec any as a script wrote it

@@ -22,19 +22,19 @@ M.ASSUMED_SPREAD = 0.15
 -- Ratios as logarithms, or differences as they are: both add up.
 local function scale_of(is_ratio)
   if not is_ratio then
-    return function(found) return found.difference.shift, found.difference.low, found.difference.high end
+    return function(run) return run.difference.shift, run.difference.low, run.difference.high end
   end
-  return function(found) return math.log(found.ratio), math.log(found.low), math.log(found.high) end
+  return function(run) return math.log(run.ratio), math.log(run.low), math.log(run.high) end
 end
 
-local function has_ratio(found) return found.ratio ~= nil and (found.low or 1) > 0 end
+local function has_ratio(run) return run.ratio ~= nil and (run.low or 1) > 0 end
 
 -- The first that has no interval, or no number of the kind that all have.
 local function problem_of(list, is_ratio)
-  for _, found in ipairs(list) do
-    local moved = is_ratio and found or found.difference
+  for _, run in ipairs(list) do
+    local moved = is_ratio and run or run.difference
     if not moved then return "some runs of the baseline have a ratio and some do not" end
-    if moved.low == nil then return found.reason or "there is no interval" end
+    if moved.low == nil then return run.reason or "there is no interval" end
   end
 end
 
@@ -46,7 +46,7 @@ end
 
 -- Whether every run of the baseline differs from the new one by the same, known exactly.
 local function are_exact(list)
-  return lists.all(list, function(found) return found.method == "exact" and found.ratio == list[1].ratio end)
+  return lists.all(list, function(run) return run.method == "exact" and run.ratio == list[1].ratio end)
 end
 
 local function result_of(is_ratio, middle, low, high, more)
@@ -71,13 +71,14 @@ function M.several(list, level)
   local why = problem_of(list, is_ratio)
   if why then return nil, why end
   if is_ratio and are_exact(list) then
-    local one = list[1]
-    return { method = "exact", ratio = one.ratio, low = one.low, high = one.high, runs = count, spread = 0 }
+    local first = list[1]
+    return { method = "exact", ratio = first.ratio, low = first.low, high = first.high, runs = count,
+      spread = 0 }
   end
   local read, moved, below, above = scale_of(is_ratio), {}, {}, {}
-  for i, found in ipairs(list) do
+  for i, run in ipairs(list) do
     local low, high
-    moved[i], low, high = read(found)
+    moved[i], low, high = read(run)
     below[i], above[i] = moved[i] - low, high - moved[i]
   end
   local middle = mean(moved)
@@ -89,14 +90,14 @@ end
 
 --- A new run against the only one of the baseline, where runs differ by a given spread: both runs' deviations,
 --- and the interval within them.
----@param found pmclua.Compared
+---@param compared pmclua.Compared
 ---@param spread number standard deviation between runs, as a share
 ---@param level number
 ---@return pmclua.Compared found itself where there is no ratio to widen
-function M.single(found, spread, level)
-  if not has_ratio(found) or not found.low or spread == 0 then return found end
+function M.single(compared, spread, level)
+  if not has_ratio(compared) or not compared.low or spread == 0 then return compared end
   local between = distribution.normal_upper((1 - level) / 2) * spread * math.sqrt(2)
-  local middle, low, high = scale_of(true)(found)
+  local middle, low, high = scale_of(true)(compared)
   return result_of(true, middle, middle - math.sqrt((middle - low) ^ 2 + between ^ 2),
     middle + math.sqrt((high - middle) ^ 2 + between ^ 2), { runs = 1, spread = spread, is_assumed = true })
 end

@@ -129,10 +129,10 @@ end
 -- Where code lies cannot change which instructions are executed.
 function checks.moved(_, events)
   for _, event in ipairs(events) do
-    local found = event.moved
-    if found and (found.between_share or 0) > MOVED and found.between > MOVED_TO_RUN * found.within then
+    local moved = event.moved
+    if moved and (moved.between_share or 0) > MOVED and moved.between > MOVED_TO_RUN * moved.within then
       return ("%s change with where the code lies: by %s between layouts, by %s between runs of one")
-        :format(event.title, text.percent(found.between_share), text.percent(found.within_share)),
+        :format(event.title, text.percent(moved.between_share), text.percent(moved.within_share)),
         "the builds differ in more than places, or the program depends on its addresses"
     end
   end

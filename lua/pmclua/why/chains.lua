@@ -118,17 +118,17 @@ end
 ---@param side pmclua.WhySide with `calls`
 ---@return table<string, number[]>
 function M.worked(side)
-  local found = {}
+  local worked = {}
   for i, calls in ipairs(side.calls) do
     for _, chain in ipairs(calls.chains) do
       if chain.what ~= "call" then
-        local list = found[chain.name] or {}
-        found[chain.name] = list
+        local list = worked[chain.name] or {}
+        worked[chain.name] = list
         list[i] = (list[i] or 0) + chain.ns * M.scale_of(side, i)
       end
     end
   end
-  return found
+  return worked
 end
 
 return M

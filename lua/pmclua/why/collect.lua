@@ -197,8 +197,8 @@ function M.why(a, b, options)
   options = options or {}
   local from = require("pmclua.workload").from
   local workloads = {}
-  for i, one in ipairs { a, b } do
-    local workload, why = from(one)
+  for i, cell in ipairs { a, b } do
+    local workload, why = from(cell)
     if not workload then explain.misuse(("why: %s"):format(tostring(why)), 2) end
     workloads[i] = workload
   end

@@ -67,10 +67,10 @@ local MOST_NAMES = 3
 -- The missing nodes of the tree, in one line.
 local function absent_of(missing)
   if #missing == 0 then return nil end
-  local names = lists.map(missing, function(one) return one.node.name end)
-  local said = #names <= MOST_NAMES and "the tree's " .. text.list(names)
+  local names = lists.map(missing, function(node) return node.node.name end)
+  local words = #names <= MOST_NAMES and "the tree's " .. text.list(names)
     or ("%d nodes of the tree"):format(#names)
-  return { what = said, why = missing[1].why }
+  return { what = words, why = missing[1].why }
 end
 
 local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"TopdownL1\")"

@@ -92,14 +92,14 @@ end
 local function in_layout(declaration, code, fn)
   local session = require("pmclua.workload.session").new()
   local placed = placing.new(declaration, session)
-  local ok, found = pcall(function()
+  local ok, outcome = pcall(function()
     placed:prepare({ levels = {} }, { code = code })
     return fn()
   end)
   local is_restored, why = pcall(placed.restore, placed)
   session:close()
-  if not (ok and is_restored) then error(ok and why or found, 0) end
-  return found
+  if not (ok and is_restored) then error(ok and why or outcome, 0) end
+  return outcome
 end
 
 local function cause_of(experiment, pair, limits, seconds)
@@ -113,13 +113,13 @@ local function cause_of(experiment, pair, limits, seconds)
   end
   if not declaration.build then return look() end
   local code = worst_layout(pair, limits)
-  local ok, found = pcall(in_layout, declaration, code, function() return look(code) end)
+  local ok, outcome = pcall(in_layout, declaration, code, function() return look(code) end)
   if not ok then
-    return absent_cause(b:label(), limits, "its layout could not be built again: " .. tostring(found))
+    return absent_cause(b:label(), limits, "its layout could not be built again: " .. tostring(outcome))
   end
   local own = ("these are the programs of the layout that differs most, seed %d"):format(code)
-  found.sentences[#found.sentences + 1] = own
-  return found
+  outcome.sentences[#outcome.sentences + 1] = own
+  return outcome
 end
 
 -- Causes, cell by cell; the budget is shared out among those that are left.
@@ -135,7 +135,7 @@ end
 local function look_here(experiment, gate, against)
   local pairs_of = against and require("pmclua.result.compare").pairs(gate.result, against) or {}
   return function(label, limits, seconds)
-    local pair = lists.find(pairs_of, function(one) return one.cell:label() == label end)
+    local pair = lists.find(pairs_of, function(candidate) return candidate.cell:label() == label end)
     return pair and cause_of(experiment, pair, limits, seconds)
       or absent_cause(label, limits, "there is nothing of the same run to compare it with (against)")
   end
@@ -144,14 +144,14 @@ end
 -- Of a cell of a stored result.
 local function look_stored(gate, program)
   return function(label, limits, seconds)
-    local cell = lists.find(gate.result:list(), function(one) return one:label() == label end)
+    local cell = lists.find(gate.result:list(), function(candidate) return candidate:label() == label end)
     local before = cell and stored.baseline(gate, cell)
     if not before then return absent_cause(label, limits, "no baseline has this cell") end
     local sides, why = stored.sides({ a = before, b = cell }, program)
     if not sides then return absent_cause(label, limits, why) end
-    local found = cause.of({ a = before, b = cell }, sides, limits, { budget = seconds })
-    found.sentences[#found.sentences + 1] = why
-    return found
+    local named = cause.of({ a = before, b = cell }, sides, limits, { budget = seconds })
+    named.sentences[#named.sentences + 1] = why
+    return named
   end
 end
 

@@ -29,9 +29,9 @@ function M.of(why)
     local a, b = side(why.result, why.a, event.name), side(why.result, why.b, event.name)
     -- Each run of a side has the same counts, or says so: nothing is gained by pairs.
     if #a > 0 and #b > 0 then
-      local found = code.new { a = a, b = b, by = "function", paired = false }
-      found.of = event.name
-      list[#list + 1] = found
+      local allocations = code.new { a = a, b = b, by = "function", paired = false }
+      allocations.of = event.name
+      list[#list + 1] = allocations
     end
   end
   return list

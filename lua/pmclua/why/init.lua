@@ -75,10 +75,10 @@ local function time_lines(self, sides, sampled)
     list[1] = { key = "user", label = "in user space", a = user_a, b = user_b }
     list[2] = { key = "system", label = "in Linux", a = kernel_a, b = kernel_b }
   end
-  for _, one in ipairs { { "on_cpu_time", "on a CPU" }, { "wait_time", "waiting for a CPU" },
+  for _, time in ipairs { { "on_cpu_time", "on a CPU" }, { "wait_time", "waiting for a CPU" },
     { "off_cpu_time", "off CPU" } } do
-    if one[1] ~= "on_cpu_time" or #list == 0 then
-      list[#list + 1] = { key = one[1], label = one[2], a = a[one[1]], b = b[one[1]] }
+    if time[1] ~= "on_cpu_time" or #list == 0 then
+      list[#list + 1] = { key = time[1], label = time[2], a = a[time[1]], b = b[time[1]] }
     end
   end
   return list
@@ -182,9 +182,9 @@ local function why_no_functions(self)
 end
 
 local function why_no_calls(self)
-  local said = self.result.header.system_calls
-  if type(said) == "string" then return said end
-  return said and "none of the repetitions of both sides has them"
+  local traced = self.result.header.system_calls
+  if type(traced) == "string" then return traced end
+  return traced and "none of the repetitions of both sides has them"
     or "system calls were not traced (system_calls = true)"
 end
 

@@ -21,8 +21,8 @@ local M = {}
 -- ---- functions ----
 
 -- The lines of a code ledger, those that it joined as others apart again.
-local function raw_lines(found)
-  return lists.joined(lists.map(found.lines, function(row) return row.line.of or { row.line } end))
+local function raw_lines(ledger)
+  return lists.joined(lists.map(ledger.lines, function(row) return row.line.of or { row.line } end))
 end
 
 -- The ns of something in a side's profiles, scaled to the repetitions that were not sampled.
@@ -33,9 +33,9 @@ local function scaled(side, counts)
 end
 
 local function functions(sides, times, paired)
-  local found = code.new { paired = paired, a = linux.of_user_space(sides.a, times.a),
+  local code_result = code.new { paired = paired, a = linux.of_user_space(sides.a, times.a),
     b = linux.of_user_space(sides.b, times.b) }
-  return lists.map(raw_lines(found), function(line)
+  return lists.map(raw_lines(code_result), function(line)
     if line.rest then return nil end
     return { kind = "code", key = line.key, label = line.label, name = line.name, samples = line.samples,
       a = scaled(sides.a, line.a), b = scaled(sides.b, line.b), place = line.place, other = line.other }
@@ -110,10 +110,10 @@ function M.sampled(sides, paired)
   local both = { sides.a, sides.b }
   local times = { a = linux.times(sides.a, both), b = linux.times(sides.b, both) }
   if not (times.a and times.b) then times = {} end
-  local found = { functions = functions(sides, times, paired), times = times }
-  found.rest = unattributed(sides, times)
-  found.in_linux = { a = linux_time(sides.a, times.a), b = linux_time(sides.b, times.b) }
-  return found
+  local by_kind = { functions = functions(sides, times, paired), times = times }
+  by_kind.rest = unattributed(sides, times)
+  by_kind.in_linux = { a = linux_time(sides.a, times.a), b = linux_time(sides.b, times.b) }
+  return by_kind
 end
 
 -- ---- waiting ----

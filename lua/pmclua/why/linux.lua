@@ -41,10 +41,10 @@ local function profiles_of(sides)
 end
 
 local function shares(counts)
-  local sum, found = 0, {}
+  local sum, samples = 0, {}
   for _, count in pairs(counts) do sum = sum + count end
-  for name, count in pairs(counts) do found[name] = count / sum end
-  return found
+  for name, count in pairs(counts) do samples[name] = count / sum end
+  return samples
 end
 
 -- The call that is made at an address, in shares: by what was traced there, and where several calls are made from
@@ -90,7 +90,7 @@ local OUTWEIGHS = 4             -- times the samples of the fault itself
 
 -- Instructions whose samples in user space belong to what Linux was entered for there: { key = "call" or "fault" }.
 local function owned(profiles)
-  local found, faults, own = {}, {}, {}
+  local owners, faults, own = {}, {}, {}
   each_entry(profiles, "fault", function(entry, key) add_to(faults, key, entry.samples) end)
   for _, profile in ipairs(profiles) do
     for _, line in ipairs(profile.lines) do
@@ -100,10 +100,10 @@ local function owned(profiles)
     end
   end
   for key, samples in pairs(faults) do
-    if (own[key] or 0) <= OUTWEIGHS * samples then found[key] = "fault" end
+    if (own[key] or 0) <= OUTWEIGHS * samples then owners[key] = "fault" end
   end
-  each_entry(profiles, "call", function(entry, key) found[key] = entry.file and "call" or nil end)
-  return found
+  each_entry(profiles, "call", function(entry, key) owners[key] = entry.file and "call" or nil end)
+  return owners
 end
 
 -- ---- samples ----
@@ -205,10 +205,10 @@ end
 -- By name: how often, and ns off CPU, by repetition; blocked: of the first thread's time off CPU, which the traced
 -- repetitions split and do not tell.
 local function traced(side, with_others)
-  local found = { count = {}, blocked = {} }
+  local traced_calls = { count = {}, blocked = {} }
   local function add(field, name, i, value)
-    found[field][name] = found[field][name] or zeros(side.n)
-    found[field][name][i] = found[field][name][i] + value
+    traced_calls[field][name] = traced_calls[field][name] or zeros(side.n)
+    traced_calls[field][name][i] = traced_calls[field][name][i] + value
   end
   for i, calls in ipairs(side.calls or {}) do
     local scale = chains.scale_of(side, i)
@@ -219,7 +219,7 @@ local function traced(side, with_others)
       end
     end
   end
-  return found
+  return traced_calls
 end
 
 --- What the traced calls of a side come to: how often each was made, and how long the first thread was blocked in it,
@@ -228,16 +228,16 @@ end
 ---@param with_others boolean other threads' and children's time is in the ledger: waiting for it is not
 ---@return { count: table<string, number[]>, blocked: table<string, number[]>, waited: number[] }
 function M.traced(side, with_others)
-  local found = traced(side, with_others)
-  found.waited = zeros(side.n)
+  local traced_calls = traced(side, with_others)
+  traced_calls.waited = zeros(side.n)
   for name, worked in pairs(with_others and chains.worked(side) or {}) do
-    local blocked = found.blocked[name] or zeros(side.n)
+    local blocked = traced_calls.blocked[name] or zeros(side.n)
     for i = 1, side.n do
       local ns = math.min(worked[i] or 0, blocked[i])
-      blocked[i], found.waited[i] = blocked[i] - ns, found.waited[i] + ns
+      blocked[i], traced_calls.waited[i] = blocked[i] - ns, traced_calls.waited[i] + ns
     end
   end
-  return found
+  return traced_calls
 end
 
 -- ---- lines ----
@@ -245,9 +245,9 @@ end
 local LABELS = { open = "system calls that did not return", none = "blocked in page faults",
   execve = "execve: the start of the program" }
 
-local function added(one, other, n)
+local function added(counts, other, n)
   local list = zeros(n)
-  for _, values in pairs { one or false, other or false } do
+  for _, values in pairs { counts or false, other or false } do
     for i, value in ipairs(values or {}) do list[i] = list[i] + value end
   end
   return list

@@ -73,11 +73,11 @@ end
 -- The simulated counts go with compute: they say what kind it is.
 local function with_suspect(why, first)
   if not (first and first.line.kind == "code") then return "" end
-  for _, one in ipairs(why.suspects) do
-    local is_telling = one.ratio and (one.name:find "misses" or one.name:find "instructions")
-      and (one.ratio > 1) == (first.difference > 0)
-    if is_telling and math.abs(math.log(one.ratio)) > 0.05 then
-      return ("; with %.2g x the %s"):format(one.ratio, one.title)
+  for _, suspect in ipairs(why.suspects) do
+    local is_telling = suspect.ratio and (suspect.name:find "misses" or suspect.name:find "instructions")
+      and (suspect.ratio > 1) == (first.difference > 0)
+    if is_telling and math.abs(math.log(suspect.ratio)) > 0.05 then
+      return ("; with %.2g x the %s"):format(suspect.ratio, suspect.title)
     end
   end
   return ""

@@ -24,8 +24,8 @@ local function cell_of(result, wanted)
     end)
   end
   if not ok or #list ~= 1 then
-    local said = type(wanted) == "string" and "'" .. wanted .. "'" or select_cells.text_of(wanted)
-    explain.misuse(("%s is not one cell of this result, which has: %s"):format(said, labels_of(result)), 4)
+    local words = type(wanted) == "string" and "'" .. wanted .. "'" or select_cells.text_of(wanted)
+    explain.misuse(("%s is not one cell of this result, which has: %s"):format(words, labels_of(result)), 4)
   end
   return list[1]
 end
@@ -93,18 +93,18 @@ local TIMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
 
 -- A cell's values by repetition, by name; nil: it lacks one of the times.
 local function by_index(cell, sampled)
-  local result, found = cell.result, {}
+  local result, list = cell.result, {}
   for _, name in ipairs(TIMES) do
-    found[name] = M.values(cell, name)
-    if not found[name] then return nil end
+    list[name] = M.values(cell, name)
+    if not list[name] then return nil end
   end
   local calls = profiles.calls_by_index(result, cell.number)
   local own = sampled and profiles.by_index(result, cell.number, sampled.name) or {}
-  found.calls = next(calls) and calls or nil
-  found.profiles = next(own) and own or nil
-  found.clock = found.profiles and M.values(cell, sampled.field)
-  found.user, found.system = M.cpu_times(cell)
-  return found
+  list.calls = next(calls) and calls or nil
+  list.profiles = next(own) and own or nil
+  list.clock = list.profiles and M.values(cell, sampled.field)
+  list.user, list.system = M.cpu_times(cell)
+  return list
 end
 
 --- The repetitions that all these lists have.
@@ -113,7 +113,7 @@ end
 function M.common(...)
   local all = { ... }
   return lists.where(lists.keys(all[1]), function(index)
-    return lists.all(all, function(one) return one[index] ~= nil end)
+    return lists.all(all, function(list) return list[index] ~= nil end)
   end)
 end
 

@@ -112,8 +112,8 @@ end
 function M.baseline(gate, cell)
   local key = cell_key.of(cell.workload, cell.levels, cell)
   for i = #gate.baselines, 1, -1 do
-    local found = cell_key.index(gate.baselines[i])[key]
-    if found then return found end
+    local before = cell_key.index(gate.baselines[i])[key]
+    if before then return before end
   end
 end
 

@@ -68,7 +68,7 @@ local function candidates(why)
   return list
 end
 
-local function size(one) return one.ratio and math.abs(math.log(one.ratio)) or math.huge end
+local function size(suspect) return suspect.ratio and math.abs(math.log(suspect.ratio)) or math.huge end
 
 --- The quantities that differ, the largest ratio first.
 ---@param why pmclua.Why

@@ -65,9 +65,9 @@ end
 function M.of_cells(cells, name)
   local largest, least, summary, medians = 0, math.huge, nil, {}
   for i, cell in ipairs(cells) do
-    local one = cell:summary(name)
-    largest, summary = math.max(largest, math.abs(tonumber(one.max))), one
-    least, medians[i] = math.min(least, tonumber(one.min)), tonumber(one.median)
+    local of_cell = cell:summary(name)
+    largest, summary = math.max(largest, math.abs(tonumber(of_cell.max))), of_cell
+    least, medians[i] = math.min(least, tonumber(of_cell.min)), tonumber(of_cell.median)
   end
   local is_event = cells[1].result.event_by_field[summary.name] ~= nil
   local per = is_event and cells[1].per == "iteration" and " per iteration" or ""
@@ -114,7 +114,7 @@ local FAR = 16
 ---@return boolean
 function M.are_far(numbers)
   local least, most = math.huge, 0
-  for _, one in ipairs(numbers) do least, most = math.min(least, one), math.max(most, one) end
+  for _, number in ipairs(numbers) do least, most = math.min(least, number), math.max(most, number) end
   return least > 0 and most / least >= FAR
 end
 

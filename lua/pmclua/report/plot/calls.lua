@@ -37,15 +37,15 @@ end
 
 -- Regions by name, in the order of the cells, each with its bars in a cell; and why one has none.
 local function collect(several, name)
-  local found, why = {}, nil
+  local entries, why = {}, nil
   for i, regions in ipairs(several) do
     for _, region in ipairs(regions) do
       local bars = region:histogram(name)
       if #bars == 0 then why = why or region:values(name).why end
-      found[#found + 1] = { title = region.name, bars = #bars > 0 and bars or nil, cell = i }
+      entries[#entries + 1] = { title = region.name, bars = #bars > 0 and bars or nil, cell = i }
     end
   end
-  return lists.groups(found, function(one) return one.title end), why
+  return lists.groups(entries, function(entry) return entry.title end), why
 end
 
 -- ---- the chart -----------------------------------------------------------------------------------------
@@ -54,12 +54,12 @@ end
 local function panel_of(region, name, labels, colour)
   local into = bins_of(lists.column(region, "bars"))
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)
-  local series = lists.map(region, function(one)
+  local series = lists.map(region, function(entry)
     if #labels == 1 then
-      return { style = "bars", colour = colour, data = into:bars(into:counts(one.bars), scale.divisor) }
+      return { style = "bars", colour = colour, data = into:bars(into:counts(entry.bars), scale.divisor) }
     end
-    return { style = "steps", colour = one.cell, title = labels[one.cell],
-      data = as_steps(into, one.bars, scale.divisor) }
+    return { style = "steps", colour = entry.cell, title = labels[entry.cell],
+      data = as_steps(into, entry.bars, scale.divisor) }
   end)
   return { title = region.key, x = { label = scale.label, log = into.log },
     y = { label = "calls", low = 0, whole = true }, series = series }
@@ -77,19 +77,19 @@ function M.chart(several, labels, name)
   local regions, why = collect(several, name)
   local counted, absent, panels = {}, {}, {}
   for _, region in ipairs(regions) do
-    local with_bars = lists.where(region, function(one) return one.bars end)
+    local with_bars = lists.where(region, function(entry) return entry.bars end)
     with_bars.key = region.key
     table.insert(#with_bars > 0 and counted or absent, with_bars)
   end
   for i = 1, math.min(#counted, PANELS) do panels[i] = panel_of(counted[i], name, labels, i) end
   if #panels == 0 then
-    local said = ("there are no calls with %s%s"):format(name, why and ": " .. why or "")
-    error(explain.problem { code = "ENODATA", operation = "plot", message = said }, 0)
+    local message = ("there are no calls with %s%s"):format(name, why and ": " .. why or "")
+    error(explain.problem { code = "ENODATA", operation = "plot", message = message }, 0)
   end
-  local said = "calls by what they took"
-  if #counted > #panels then said = ("%s · the first %d of %d"):format(said, #panels, #counted) end
-  if #absent > 0 then said = ("%s · none of %s"):format(said, text.list(lists.column(absent, "key"))) end
-  return { title = table.concat(labels, ", "), subtitle = said, panels = panels }
+  local about = "calls by what they took"
+  if #counted > #panels then about = ("%s · the first %d of %d"):format(about, #panels, #counted) end
+  if #absent > 0 then about = ("%s · none of %s"):format(about, text.list(lists.column(absent, "key"))) end
+  return { title = table.concat(labels, ", "), subtitle = about, panels = panels }
 end
 
 return M

@@ -39,12 +39,12 @@ local function cells_with(result, name, most)
 end
 
 -- A chart, headed by its title and what is shown.
-local function chart_of(result, cells, count, said, panels)
+local function chart_of(result, cells, count, about, panels)
   local title = words.title(result)
   local common = #cells == 1 and cells[1]:label() or cells_of.common_levels(cells)
-  if common ~= "" then said = ("%s · %s"):format(common, said) end
-  if count > #cells then said = ("%s · the first %d of %d cells"):format(said, #cells, count) end
-  return { title = title, subtitle = said, panels = panels }
+  if common ~= "" then about = ("%s · %s"):format(common, about) end
+  if count > #cells then about = ("%s · the first %d of %d cells"):format(about, #cells, count) end
+  return { title = title, subtitle = about, panels = panels }
 end
 
 -- ---- distribution: every value beside its quartiles ------------------------------------------------------
@@ -280,8 +280,8 @@ end
 
 -- The curve of a group of cells, and its formula; nothing where there is none.
 local function curve_of(grown, group, scale, colour)
-  local growth = lists.find(grown, function(one)
-    return not one.why and lists.contains(group.cells, one.cells[1])
+  local growth = lists.find(grown, function(growth_of_cell)
+    return not growth_of_cell.why and lists.contains(group.cells, growth_of_cell.cells[1])
   end)
   if not growth then return {}, group.label end
   local first, last = growth.sizes[1], growth.sizes[#growth.sizes]
@@ -305,9 +305,9 @@ function M.scatter(result, name)
     lists.append(series, curve)
     series[#series + 1] = { title = title, style = "points", colour = i, data = values }
   end
-  local said = can_fit and "every value, and the curve that fits the medians best" or "every value"
-  said = dense.said(said .. shown.left_out, shown.cells, name, "of neighbours the smallest and the largest")
-  return chart_of(result, shown.cells, #shown.cells, said, { { x = shown.x, y = shown.y, series = series } })
+  local about = can_fit and "every value, and the curve that fits the medians best" or "every value"
+  about = dense.said(about .. shown.left_out, shown.cells, name, "of neighbours the smallest and the largest")
+  return chart_of(result, shown.cells, #shown.cells, about, { { x = shown.x, y = shown.y, series = series } })
 end
 
 -- ---- regression and its residuals ------------------------------------------------------------------------
@@ -377,9 +377,9 @@ function M.order(result, name)
   local cells, labels, count = cells_with(result, name, gnuplot.MOST_SERIES)
   local scale, series = axis.of_cells(cells, name), {}
   for i, cell in ipairs(cells) do
-    local found, data = read_cell(cell, name), {}
-    for n, k in ipairs(dense.extremes(found.list, #cells)) do
-      data[n] = { found.block.order[found.rows[k]], found.list[k] / scale.divisor }
+    local values, data = read_cell(cell, name), {}
+    for n, k in ipairs(dense.extremes(values.list, #cells)) do
+      data[n] = { values.block.order[values.rows[k]], values.list[k] / scale.divisor }
     end
     series[i] = { title = labels[i], style = "points", colour = i, data = data }
   end
@@ -419,14 +419,14 @@ local function bars_of(values, log)
   return { { values[1], #values, math.max(1e-3, math.abs(values[1]) * 0.1) } }
 end
 
-local function histogram_panel(label, said, scale, values, colour)
+local function histogram_panel(label, y_label, scale, values, colour)
   local sorted = order.sorted(values)
   local log = sorted[1] > 0 and sorted[#sorted] / sorted[1] >= FAR
   local whole = not log and scale.divisor == 1 and are_whole(values)
   local x = { label = scale.label, log = log, whole = whole }
   if whole then x.low, x.high = sorted[1] - 1, sorted[#sorted] + 1 end
   local bars = whole and whole_bars(sorted) or bars_of(values, log)
-  return { title = label, x = x, y = { label = said, low = 0, whole = true },
+  return { title = label, x = x, y = { label = y_label, low = 0, whole = true },
     series = { { style = "bars", colour = colour, data = bars } } }
 end
 
@@ -438,8 +438,8 @@ function M.histogram(result, name)
   for i, cell in ipairs(cells) do
     local scale = axis.of_cells({ cell }, name)
     local values = lists.map(cell:values(name), function(value) return value / scale.divisor end)
-    local said = cell.region and "calls" or "repetitions"
-    panels[i] = histogram_panel(#cells > 1 and labels[i] or nil, said, scale, values, i)
+    local y_label = cell.region and "calls" or "repetitions"
+    panels[i] = histogram_panel(#cells > 1 and labels[i] or nil, y_label, scale, values, i)
   end
   return chart_of(result, cells, count, "how often each value came", panels)
 end

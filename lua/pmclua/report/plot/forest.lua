@@ -24,10 +24,10 @@ local function ratios_of(comparison, name)
       elseif verdict then without = without + 1 end
     end
   end
-  local quantities = lists.unique(lists.map(list, function(one) return one.row.name end))
-  local function is_primary(one) return one == comparison.primary end
+  local quantities = lists.unique(lists.map(list, function(item) return item.row.name end))
+  local function is_primary(quantity) return quantity == comparison.primary end
   local grouped = lists.map(lists.first_those(quantities, is_primary), function(quantity)
-    return lists.where(list, function(one) return one.row.name == quantity end)
+    return lists.where(list, function(item) return item.row.name == quantity end)
   end)
   return lists.joined(grouped), without, #quantities > 1
 end
@@ -35,8 +35,8 @@ end
 -- A line at 1, and a series for each kind of verdict, named by the words that came.
 local function series_of(list)
   local by_colour, colours = {}, {}
-  for i, one in ipairs(list) do
-    local verdict = one.row.verdict
+  for i, item in ipairs(list) do
+    local verdict = item.row.verdict
     local colour = COLOURS[verdict.verdict] or FAINT
     if not by_colour[colour] then
       by_colour[colour] = { style = "across", colour = colour, data = {}, said = {} }
@@ -63,20 +63,21 @@ function M.chart(result, name)
       hint = "a comparison takes a baseline: pmclua plot of `pmclua compare --store`" }, 0)
   end
   local list = { unpack(all, 1, MOST) }
-  local varies = cells_of.varying(lists.map(list, function(one) return one.pair.cell end))
+  local varies = cells_of.varying(lists.map(list, function(item) return item.pair.cell end))
   local ends = {}
-  local tics = lists.map(list, function(one)
-    lists.append(ends, { one.row.verdict.low, one.row.verdict.high })
-    local label = cells_of.label(one.pair.cell, varies)
-    return has_several and ("%s, %s"):format(text.safe(one.row.title), label) or label
+  local tics = lists.map(list, function(item)
+    lists.append(ends, { item.row.verdict.low, item.row.verdict.high })
+    local label = cells_of.label(item.pair.cell, varies)
+    return has_several and ("%s, %s"):format(text.safe(item.row.title), label) or label
   end)
   for i, label in ipairs(tics) do tics[i] = { label, i } end
-  local said = ("ratio to %s, %s"):format(words.side(list[1].pair.baseline, list[1].pair.cell),
+  local ratio_of = ("ratio to %s, %s"):format(words.side(list[1].pair.baseline, list[1].pair.cell),
     words.interval_of(comparison.level))
-  if not has_several then said = text.safe(list[1].row.title) .. ": " .. said end
-  if #all > MOST then said = ("%s · the first %d of %d"):format(said, MOST, #all) end
-  if without > 0 then said = ("%s · %d without an interval"):format(said, without) end
-  return { title = words.title(result), subtitle = said, height = AROUND + ROW * #list, lines = #list + 7,
+  if not has_several then ratio_of = text.safe(list[1].row.title) .. ": " .. ratio_of end
+  if #all > MOST then ratio_of = ("%s · the first %d of %d"):format(ratio_of, MOST, #all) end
+  if without > 0 then ratio_of = ("%s · %d without an interval"):format(ratio_of, without) end
+  return { title = words.title(result), subtitle = ratio_of,
+    height = AROUND + ROW * #list, lines = #list + 7,
     panels = { { x = { label = "ratio", log = axis.are_far(ends) }, series = series_of(list),
       y = { label = "", tics = tics, down = true, flush = true, low = #list + 0.6, high = 0.4 } } } }
 end

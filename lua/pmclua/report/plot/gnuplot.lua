@@ -271,8 +271,8 @@ local LIMITS = { seconds = 300, errors = true }
 
 -- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
 local function run(program, script)
-  local said, trouble = tool.read(program, { "-d", script }, LIMITS)
-  return trouble and trouble .. "\n" .. said or said
+  local output, trouble = tool.read(program, { "-d", script }, LIMITS)
+  return trouble and trouble .. "\n" .. output or output
 end
 
 -- The characters of a text plot's first, second, … series.
@@ -338,11 +338,11 @@ function M.draw(chart, format, size)
   local script, picture = folder .. "/script", folder .. "/picture"
   local commands = M.commands(chart, format, picture, whole)
   local written, problem = pcall(require("pmclua.host.output").bytes, commands, script)
-  local said, drawn = written and run(program, script), read(picture)
+  local output, drawn = written and run(program, script), read(picture)
   temporary.remove(folder)
   if not written then error(problem, 0) end
   if not drawn or drawn == "" then
-    refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((said:gsub("%s+", " "):sub(1, 300))))
+    refuse("EPLOT", "gnuplot drew nothing: " .. text.safe((output:gsub("%s+", " "):sub(1, 300))))
   end
   return is_text and with_words(chart, drawn, whole.width) or drawn
 end

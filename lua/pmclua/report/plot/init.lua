@@ -61,8 +61,8 @@ function M.format_of(path)
   local ending = path:match "%.(%a%w*)$"
   local format = not ending and "text" or require("pmclua.report").format_of(path, "plot")
   if format then return format end
-  local said = "a plot is written as .svg, .png, .pdf, .eps or .txt, not as .%s, unless a format is given"
-  explain.misuse(said:format(ending), 4)
+  local message = "a plot is written as .svg, .png, .pdf, .eps or .txt, not as .%s, unless a format is given"
+  explain.misuse(message:format(ending), 4)
 end
 
 --- A plot of a chart.

@@ -31,7 +31,7 @@ end
 
 -- Cells with their rates, Goperations and GB a second.
 local function rates_of(result)
-  local by = lists.find(BANDWIDTHS, function(one) return has_name(result, one[1]) end)
+  local by = lists.find(BANDWIDTHS, function(bandwidth) return has_name(result, bandwidth[1]) end)
   if not by or not has_name(result, "flops_rate") then
     refuse "it takes the metrics flops_rate and bandwidth (or memory_bandwidth)"
   end
@@ -65,9 +65,9 @@ end
 
 -- The points of each workload.
 local function points(list)
-  return lists.map(lists.groups(list, function(one) return one.cell.workload end), function(same)
-    return { style = "marked", title = text.safe(same.key), data = lists.map(same, function(one)
-      return { one.flops / one.bytes, one.flops, one.low, one.high }
+  return lists.map(lists.groups(list, function(rate) return rate.cell.workload end), function(same)
+    return { style = "marked", title = text.safe(same.key), data = lists.map(same, function(rate)
+      return { rate.flops / rate.bytes, rate.flops, rate.low, rate.high }
     end) }
   end)
 end
@@ -77,12 +77,12 @@ end
 ---@return pmclua.Chart
 function M.chart(results)
   local all = lists.joined(lists.map(results, rates_of))
-  local memory = lists.where(all, function(one) return one.bytes > 0 and one.flops == 0 end)
-  local peaks = lists.where(all, function(one) return one.flops > 0 and one.bytes == 0 end)
-  local both = lists.where(all, function(one) return one.flops > 0 and one.bytes > 0 end)
+  local memory = lists.where(all, function(rate) return rate.bytes > 0 and rate.flops == 0 end)
+  local peaks = lists.where(all, function(rate) return rate.flops > 0 and rate.bytes == 0 end)
+  local both = lists.where(all, function(rate) return rate.flops > 0 and rate.bytes > 0 end)
   if #both + #memory + #peaks == 0 then refuse "no cell has both rates" end
   local places = { 0.125, 1 }                   -- operations a byte: at least these are shown
-  for _, one in ipairs(both) do places[#places + 1] = one.flops / one.bytes end
+  for _, rate in ipairs(both) do places[#places + 1] = rate.flops / rate.bytes end
   for _, peak in ipairs(peaks) do
     for _, roof in ipairs(memory) do places[#places + 1] = peak.flops / roof.bytes end
   end
@@ -90,7 +90,7 @@ function M.chart(results)
   local low, high = places[1] / AROUND, places[#places] * AROUND
   local varies = cells_of.varying(lists.column(memory, "cell"))
   local series = lists.append(roofs(memory, peaks, varies, low, high), points(both))
-  for i, one in ipairs(series) do one.colour = (i - 1) % styles.COLOURS + 1 end
+  for i, curve in ipairs(series) do curve.colour = (i - 1) % styles.COLOURS + 1 end
   local panel = { x = { label = "operations a byte (FLOP/B)", log = true, low = low, high = high },
     y = { label = "rate (GFLOP/s)", log = true }, series = series }
   return { title = words.title(results[1]), subtitle = "measured roofs; points with 95 % intervals",

@@ -29,10 +29,10 @@ local function fitted(scaling, first)
 end
 
 local function series_of(scaling, label, colour)
-  local known = lists.where(scaling.levels, function(one) return one.speedup ~= nil end)
-  local points = lists.map(known, function(one)
-    local found = one.speedup
-    return { one.level, found.value, found.low or found.value, found.high or found.value }
+  local known = lists.where(scaling.levels, function(level) return level.speedup ~= nil end)
+  local points = lists.map(known, function(level)
+    local speedup = level.speedup
+    return { level.level, speedup.value, speedup.low or speedup.value, speedup.high or speedup.value }
   end)
   local marks = { title = label, style = "marked", colour = colour, data = points }
   if not scaling.fit then return { marks } end
@@ -61,8 +61,8 @@ function M.chart(result, options)
     { names = name and { name }, weak = options.weak })
   local shown = { unpack(all, 1, styles.COLOURS - 1) }
   local varies, series = cells_of.varying(result:list()), {}
-  local known = lists.where(lists.joined(lists.column(shown, "levels")), function(one)
-    return one.speedup ~= nil
+  local known = lists.where(lists.joined(lists.column(shown, "levels")), function(point)
+    return point.speedup ~= nil
   end)
   local levels = lists.unique(lists.column(known, "level"))
   if #levels == 0 then explain.misuse("no level has a time to plot", 3) end
@@ -75,11 +75,11 @@ function M.chart(result, options)
   end
   local tics = lists.map(levels, function(level) return { words.level(over, level), level } end)
   local law = options.weak and "Gustafson" or "Amdahl"
-  local said = ("%s of %s, %ss; curve: %s's law"):format(options.weak and "scaled speed-up" or "speed-up",
+  local subtitle = ("%s of %s, %ss; curve: %s's law"):format(options.weak and "scaled speed-up" or "speed-up",
     text.safe(all[1].title), words.interval_of(), law)
   local left_out = #all - #shown
-  if left_out > 0 then said = ("%s · %s left out"):format(said, text.plural(left_out, "curve")) end
-  return { title = words.title(result), subtitle = said, panels = { {
+  if left_out > 0 then subtitle = ("%s · %s left out"):format(subtitle, text.plural(left_out, "curve")) end
+  return { title = words.title(result), subtitle = subtitle, panels = { {
     x = axis.around(text.safe(over), tics, log),
     y = { label = ("speed-up against %s %s"):format(text.safe(over), words.level(over, first)), log = log },
     series = series } } }

@@ -28,11 +28,11 @@ end
 
 -- A quantity of a line: per second for counts, else the value; NaN where nothing was counted.
 local function value_of(entry, name)
-  local found = type(entry.events) == "table" and entry.events[name]
+  local counted = type(entry.events) == "table" and entry.events[name]
     or type(entry.metrics) == "table" and entry.metrics[name]
-  if type(found) ~= "table" then return 0 / 0 end
-  local value = found.per_second or found.value
-  return type(value) == "number" and value or 0 / 0, found
+  if type(counted) ~= "table" then return 0 / 0 end
+  local value = counted.per_second or counted.value
+  return type(value) == "number" and value or 0 / 0, counted
 end
 
 local function names_of(entry, asked)
@@ -55,8 +55,8 @@ end
 local function collect(entries, name)
   local parts, order, all, example = {}, {}, {}, nil
   for _, entry in ipairs(entries) do
-    local part, value, found = tostring(entry.part or ""), value_of(entry, name)
-    example = example or found
+    local part, value, has_value = tostring(entry.part or ""), value_of(entry, name)
+    example = example or has_value
     if not parts[part] then parts[part], order[#order + 1] = {}, part end
     table.insert(parts[part], { tonumber(entry.time_s) or 0 / 0, value })
     all[#all + 1] = value
@@ -92,21 +92,21 @@ local function time_chart(path, entries, options)
   names = counted(entries, names)
   for i = 1, math.min(#names, PANELS) do panels[i], parts = time_panel(entries, names[i]) end
   if #panels == 0 then refuse(path, "nothing was counted in it") end
-  local said = "counts over time"
-  if #names > #panels then said = ("%s · the first %d of %d quantities"):format(said, #panels, #names) end
+  local about = "counts over time"
+  if #names > #panels then about = ("%s · the first %d of %d quantities"):format(about, #panels, #names) end
   if parts > gnuplot.MOST_SERIES then
-    said = ("%s · the first %d of %d parts"):format(said, gnuplot.MOST_SERIES, parts)
+    about = ("%s · the first %d of %d parts"):format(about, gnuplot.MOST_SERIES, parts)
   end
-  return { title = path:match "[^/]+$", subtitle = said, panels = panels }
+  return { title = path:match "[^/]+$", subtitle = about, panels = panels }
 end
 
 -- ---- files ---------------------------------------------------------------------------------------
 
 local function read_lines(path)
-  local said, why = require("pmclua.host.machine").text(path)
-  if not said then refuse(path, tostring(why)) end
+  local content, why = require("pmclua.host.machine").text(path)
+  if not content then refuse(path, tostring(why)) end
   local entries = {}
-  for line in said:gmatch "[^\n]+" do
+  for line in content:gmatch "[^\n]+" do
     if line:find "%S" then entries[#entries + 1] = decode(line) or refuse(path, "it is not JSON") end
   end
   return entries

@@ -22,20 +22,20 @@ local function columns_of(scale, sides, place, what)
   return columns
 end
 
-local function counts_of(scale, sides, one)
+local function counts_of(scale, sides, row)
   local function shown(value) return value and scale:value(value) or "" end
-  if sides ~= "AB" then return { shown(sides == "B" and one.b or one.a) } end
-  local has_any = one.a or one.b
-  return { shown(one.a), shown(one.b), has_any and scale:signed((one.b or 0) - (one.a or 0)) or "",
-    words.line_verdict(one, scale.ledger_unit), tones = { [4] = words.TONES[one.verdict] } }
+  if sides ~= "AB" then return { shown(sides == "B" and row.b or row.a) } end
+  local has_any = row.a or row.b
+  return { shown(row.a), shown(row.b), has_any and scale:signed((row.b or 0) - (row.a or 0)) or "",
+    words.line_verdict(row, scale.ledger_unit), tones = { [4] = words.TONES[row.verdict] } }
 end
 
 -- "12", "12 (B 14)", "12 (A)": where a row is in the listing of A and of B.
 local function place_of(form, own, other, is_aligned)
-  local said = form:format(own or other)
-  if not is_aligned or own == other then return said end
-  if own and other then return ("%s (B %s)"):format(said, form:format(other)) end
-  return ("%s (%s)"):format(said, own and "A" or "B")
+  local count = form:format(own or other)
+  if not is_aligned or own == other then return count end
+  if own and other then return ("%s (B %s)"):format(count, form:format(other)) end
+  return ("%s (%s)"):format(count, own and "A" or "B")
 end
 
 -- A row whose last text reaches to the end of the line.
@@ -55,9 +55,9 @@ end
 -- Rows of a listing, with a mark where some of it is left out.
 local function rows_of(columns, list, number, make)
   local rows, last = {}, nil
-  for _, one in ipairs(list) do
-    if last and one[number] > last + 1 then rows[#rows + 1] = gap(columns) end
-    rows[#rows + 1], last = make(one), one[number]
+  for _, row in ipairs(list) do
+    if last and row[number] > last + 1 then rows[#rows + 1] = gap(columns) end
+    rows[#rows + 1], last = make(row), row[number]
   end
   return rows
 end
@@ -67,35 +67,35 @@ end
 local function spaced(line) return text.safe((line:gsub("\t", "    "))) end
 
 -- "/a/parse.c", of two builds also B's.
-local function paths_of(found)
-  if not found.path_b or found.path_b == found.path then return text.safe(found.path) end
-  return ("%s (B %s)"):format(text.safe(found.path), text.safe(found.path_b))
+local function paths_of(listing)
+  if not listing.path_b or listing.path_b == listing.path then return text.safe(listing.path) end
+  return ("%s (B %s)"):format(text.safe(listing.path), text.safe(listing.path_b))
 end
 
-local function source_table(found, scale, sides)
+local function source_table(listing, scale, sides)
   local columns = columns_of(scale, sides, "line", "source")
-  local rows = rows_of(columns, found.lines, "index", function(one)
-    local said = spaced(one.text or "") .. (one.changed and "   ; changed" or "")
-    local place = place_of("%d", one.number, one.number_b, found.is_aligned)
-    return row_of(counts_of(scale, sides, one), place, said)
+  local rows = rows_of(columns, listing.lines, "index", function(line)
+    local source_text = spaced(line.text or "") .. (line.changed and "   ; changed" or "")
+    local place = place_of("%d", line.number, line.number_b, listing.is_aligned)
+    return row_of(counts_of(scale, sides, line), place, source_text)
   end)
-  return { title = { paths_of(found) }, columns = columns, rows = rows, notes = { found.why } }
+  return { title = { paths_of(listing) }, columns = columns, rows = rows, notes = { listing.why } }
 end
 
 local SIDES = { A = "A's instructions", B = "B's instructions", AB = "instructions" }
 
-local function code_table(found, scale, sides)
+local function code_table(listing, scale, sides)
   local columns = columns_of(scale, sides, "offset", "instruction")
-  local rows = rows_of(columns, found.list, "index", function(one)
-    local said = one.text and text.safe(one.text) or ""
-    if one.line or one.line_b then
-      said = ("%s   ; line %s"):format(said, place_of("%d", one.line, one.line_b, found.is_aligned))
+  local rows = rows_of(columns, listing.list, "index", function(row)
+    local shown = row.text and text.safe(row.text) or ""
+    if row.line or row.line_b then
+      shown = ("%s   ; line %s"):format(shown, place_of("%d", row.line, row.line_b, listing.is_aligned))
     end
-    local place = place_of("%x", one.offset, one.offset_b, found.is_aligned)
-    return row_of(counts_of(scale, sides, one), place, said)
+    local place = place_of("%x", row.offset, row.offset_b, listing.is_aligned)
+    return row_of(counts_of(scale, sides, row), place, shown)
   end)
-  local title = { paths_of(found), SIDES[sides] or "instructions" }
-  return { title = title, columns = columns, rows = rows, notes = { found.why } }
+  local title = { paths_of(listing), SIDES[sides] or "instructions" }
+  return { title = title, columns = columns, rows = rows, notes = { listing.why } }
 end
 
 -- "faults.c:88"
@@ -104,12 +104,13 @@ local function call_site(copy)
   return copy.line and ("%s:%d"):format(file, copy.line) or file
 end
 
-local function copies_table(found, scale, sides)
+local function copies_table(copies, scale, sides)
   local columns = columns_of(scale, sides, "called at", "inlined function")
-  return { title = { "inlined" }, columns = columns, notes = {}, rows = lists.map(found.copies, function(copy)
-    return row_of(counts_of(scale, sides, copy), text.safe(call_site(copy)),
-      text.safe(("%s in %s"):format(copy.fn, copy.into)))
-  end) }
+  return { title = { "inlined" }, columns = columns, notes = {},
+    rows = lists.map(copies.copies, function(copy)
+      return row_of(counts_of(scale, sides, copy), text.safe(call_site(copy)),
+        text.safe(("%s in %s"):format(copy.fn, copy.into)))
+    end) }
 end
 
 --- The tables of a function: what was inlined, its source, then its instructions.

@@ -81,9 +81,9 @@ local function shared_facts(profiles)
   end)
 end
 
-local function confirmation_facts(one)
-  return { label = one.label, sharing = one.kind, counted = or_null(one.counted), why = or_null(one.why),
-    words = lists.map(one.words, function(word)
+local function confirmation_facts(line)
+  return { label = line.label, sharing = line.kind, counted = or_null(line.counted), why = or_null(line.why),
+    words = lists.map(line.words, function(word)
       return { word = word.name, threads = lists.map(lists.keys(word.accesses), function(thread)
         return { thread = thread, accesses = word.accesses[thread], writes = word.writes[thread] or 0 }
       end) }
@@ -125,9 +125,9 @@ local function listed(row)
   return entry
 end
 
-local function listing_entry(found, rows)
-  return { path = found.path, path_b = found.path_b, why = found.why,
-    [rows] = lists.map(found[rows], listed) }
+local function listing_entry(listing, rows)
+  return { path = listing.path, path_b = listing.path_b, why = listing.why,
+    [rows] = lists.map(listing[rows], listed) }
 end
 
 local function annotation_facts(code, row, folders)

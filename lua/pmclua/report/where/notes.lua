@@ -24,10 +24,10 @@ local function names_of(all)
 end
 
 local CONCLUSIONS = {
-  named = function(found) return "the difference is in " .. names_of(found.names) end,
+  named = function(conclusion) return "the difference is in " .. names_of(conclusion.names) end,
   spread = function() return "the total differs and no line does: the difference is spread over many" end,
   none = function() return "no line differs, nor does the total" end,
-  incomplete = function(found) return "nothing is concluded: " .. text.safe(found.why) end,
+  incomplete = function(conclusion) return "nothing is concluded: " .. text.safe(conclusion.why) end,
 }
 
 -- "parse.c, list.c and 7 other files"
@@ -46,9 +46,9 @@ function M.of_table(ledger)
   local list = {}
   if ledger.few > 0 then list[1] = ("others: fewer than %d samples each in all repetitions together"):format(
     rule.FEWEST_SAMPLES) end
-  for _, one in ipairs(ledger.uncompared) do
-    list[#list + 1] = ("functions with lines of %s are one line each: %s"):format(sources_words(one.sources),
-      text.safe(one.why))
+  for _, set in ipairs(ledger.uncompared) do
+    list[#list + 1] = ("functions with lines of %s are one line each: %s"):format(sources_words(set.sources),
+      text.safe(set.why))
   end
   if lists.any(ledger.lines, function(row) return row.line.is_changed end) then
     list[#list + 1] = "changed: a line that stands where another stood in A"

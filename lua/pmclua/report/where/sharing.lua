@@ -166,39 +166,39 @@ end
 -- ---- what breakpoints counted ----------------------------------------------------------------------------
 
 -- Latent sharing is false sharing but for the time: bytes alone tell no difference.
-local function is_confirmed(one)
-  return one.counted == one.kind or one.kind == "latent" and one.counted == "false"
+local function is_confirmed(line)
+  return line.counted == line.kind or line.kind == "latent" and line.counted == "false"
 end
 
-local function conclusion_of(one)
-  if not one.counted then return ("%s sharing is not confirmed: %s"):format(one.kind, one.why) end
-  if is_confirmed(one) then return ("%s sharing: confirmed"):format(one.kind) end
-  return ("%s sharing: taken back: by its words it is %s"):format(one.kind, one.counted)
+local function conclusion_of(line)
+  if not line.counted then return ("%s sharing is not confirmed: %s"):format(line.kind, line.why) end
+  if is_confirmed(line) then return ("%s sharing: confirmed"):format(line.kind) end
+  return ("%s sharing: taken back: by its words it is %s"):format(line.kind, line.counted)
 end
 
-local function threads_of(one)
+local function threads_of(line)
   local threads = {}
-  for _, word in ipairs(one.words) do
+  for _, word in ipairs(line.words) do
     for thread, count in pairs(word.accesses) do threads[thread] = threads[thread] or count > 0 or nil end
   end
   return lists.keys(threads)
 end
 
 --- What breakpoints counted at a line, as a table: accesses of each thread by word, and the conclusion.
----@param one pmclua.Confirmation
+---@param line pmclua.Confirmation
 ---@return pmclua.ReportBlock
-function M.confirmation(one)
-  local threads = threads_of(one)
+function M.confirmation(line)
+  local threads = threads_of(line)
   local columns = lists.map(threads, function(thread)
     return { name = ("thread %d"):format(thread), align = "right" }
   end)
-  local rows = lists.map(one.words, function(word)
+  local rows = lists.map(line.words, function(word)
     return lists.append({ text.safe(word.name) }, lists.map(threads, function(thread)
       return text.count(word.accesses[thread] or 0)
     end))
   end)
-  return { title = { ("accesses to %s that breakpoints counted"):format(text.safe(one.label)) },
-    columns = lists.append({ { name = "word" } }, columns), rows = rows, notes = { conclusion_of(one) } }
+  return { title = { ("accesses to %s that breakpoints counted"):format(text.safe(line.label)) },
+    columns = lists.append({ { name = "word" } }, columns), rows = rows, notes = { conclusion_of(line) } }
 end
 
 return M

@@ -137,13 +137,13 @@ end
 
 local function title_of(code, ledger)
   local a, b = code.baseline, code.cell
-  local one = text.safe(code.event) .. (code.a[1].iterations and " per iteration" or "")
+  local heading = text.safe(code.event) .. (code.a[1].iterations and " per iteration" or "")
   if not a then
-    return { text.safe(b.workload), one, text.plural(ledger.n, "repetition"), period_words(code) }
+    return { text.safe(b.workload), heading, text.plural(ledger.n, "repetition"), period_words(code) }
   end
   local how = ledger.paired and text.plural(ledger.n, "pair")
     or ("%d and %d repetitions, not paired"):format(ledger.n, ledger.n_b)
-  return { ("A %s (baseline), B %s"):format(words.side(a, b), words.side(b, a)), one, how,
+  return { ("A %s (baseline), B %s"):format(words.side(a, b), words.side(b, a)), heading, how,
     period_words(code) }
 end
 
@@ -194,18 +194,18 @@ end
 
 -- Of data: the cache lines that threads share, of each side, and what they say.
 local function sharing_of(code)
-  local tables, said = {}, {}
+  local tables, remarks = {}, {}
   for _, side in ipairs { { code.a, code.b and "A" }, { code.b or {}, "B" } } do
     local rows = sharing.rows(side[1])
     tables[#tables + 1] = sharing.table(rows, side[2])
-    lists.append(said, lists.map(sharing.notes(rows), function(note)
+    lists.append(remarks, lists.map(sharing.notes(rows), function(note)
       return code.b and side[2] .. ": " .. note or note
     end))
   end
   if code.confirmed and #code.confirmed == 0 then
-    said[#said + 1] = "nothing to confirm: no cache line is shared, falsely, truly or latently"
+    remarks[#remarks + 1] = "nothing to confirm: no cache line is shared, falsely, truly or latently"
   end
-  return lists.append(tables, lists.map(code.confirmed or {}, sharing.confirmation)), said
+  return lists.append(tables, lists.map(code.confirmed or {}, sharing.confirmation)), remarks
 end
 
 --- A code ledger, or one function of it, as blocks.
@@ -225,10 +225,10 @@ function M.blocks(code, options, room)
   local shown = { title = title, columns = columns, rows = rows_of(ledger, scale, most, is_data),
     notes = notes.of_table(ledger),
     sort = { lines = ledger.lines, most = most, orders = ledger.n_b and OF_TWO or OF_ONE } }
-  local shared, said = {}, {}
-  if is_data then shared, said = sharing_of(code) end
+  local shared, remarks = {}, {}
+  if is_data then shared, remarks = sharing_of(code) end
   return { title = "where: " .. table.concat(title, " · "),
-    notes = lists.append(said, notes.of_code(code, ledger)),
+    notes = lists.append(remarks, notes.of_code(code, ledger)),
     blocks = lists.joined { { shown, callers and callers_table(code, callers, most) }, shared },
     details = function() return details(code, options.sources) end }
 end
