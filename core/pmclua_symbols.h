@@ -244,10 +244,21 @@ int pmclua_data_open(struct pmclua_data **data, const uint64_t *block);
 void pmclua_data_close(struct pmclua_data *data);
 /* What code of a file (counted from 1 as in the block) is read from; the symbols stay the caller's until the end. */
 void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_symbols *symbols);
-/* What a log of allocations holds: events kept and lost, processes that wrote, blocks whose site was lost. */
-struct pmclua_heap { uint64_t events, lost, processes, sites_lost; };
+/* What a log of allocations holds: events kept and lost, processes that wrote, blocks whose site was lost, programs of another
+ * PID namespace, which wrote nothing. */
+struct pmclua_heap { uint64_t events, lost, processes, sites_lost, elsewhere; };
 /* Makes an empty log for what will be run, in place of an older one, whose room is reserved: -ENOSPC where there is none. */
 int pmclua_heap_make(const char *path);
+/* The log of what still runs: the blocks that there are at this moment. As blocks of pmclua_data_heap are opened. */
+struct pmclua_live;
+struct pmclua_block { uint64_t address, bytes, time_ns; };
+int pmclua_live_open(struct pmclua_live **live, const char *path);
+void pmclua_live_close(struct pmclua_live *live);
+/* Return addresses of site `number` of the log, innermost first, PMCLUA_SITE_FRAMES at most: how many; 0: there is none. */
+uint32_t pmclua_live_site(const struct pmclua_live *live, uint32_t number, uint64_t *frame);
+/* Blocks of a process of these sites, by address, and its parent's that it has from a fork: how many, `room` at most; -ENOMEM. */
+int64_t pmclua_live_blocks(const struct pmclua_live *live, uint32_t pid, const uint32_t *site, size_t sites,
+                           struct pmclua_block *block, size_t room);
 /* Blocks of the heap are found by this log, too. -EINVAL: it is none; -ENOMEM; as of opening a file. */
 int pmclua_data_heap(struct pmclua_data *data, const char *path, struct pmclua_heap *facts);
 /* Where blocks are allocated: return addresses, innermost first, by file (from 1; 0: unknown) and offset. */

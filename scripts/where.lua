@@ -32,7 +32,7 @@
 --   With --data, the lines are what was accessed, and what cannot be told stays a line of its own; of
 --   one command, `access` and `computing` are shares: read or written by the instruction that was waited
 --   for, or computed with after a load. Time at data is no cache miss. --confirm runs the command again for
---   each of two shared lines at most, counts each thread's accesses, and ends it.
+--   each of two shared lines at most (of the heap with --heap), counts each thread's accesses, and ends it.
 -- caveats: threads, children and the programs that they execute are included. Each repetition is two
 --   runs of a command: one counted, one sampled. Of one command, its own output is left alone and the
 --   table goes to standard error; of two, their output goes to /dev/null. Nothing is stored without
@@ -97,6 +97,12 @@ if opt.confirm and (not opt.data or target) then
   fail "--confirm is for --data of one command: breakpoints are set on the threads of another run"
 end
 
+local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl%.gz$" end
+
+if opt.confirm and opt.command[1] and is_stored(opt.command[1]) then
+  fail "--confirm runs the command again: a stored result has what was confirmed when it was measured"
+end
+
 if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
 -- Whether `--` stands before the command: then its words are one command.
@@ -106,8 +112,6 @@ local function is_one_command()
     if word == opt.command[1] then return false end
   end
 end
-
-local function is_stored(word) return word:find "%.jsonl$" or word:find "%.jsonl%.gz$" end
 
 local function options()
   local timeout = opt.timeout and pmc.targets.seconds(opt.timeout, "--timeout")

@@ -33,6 +33,21 @@ struct blocks {
 
 /* ---- the log ---- */
 
+/* Whose numbers of processes samples have: those of this process's PID namespace. */
+static int write_head(int fd)
+{
+    struct heap_log *head = mmap(NULL, sizeof *head, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct stat space, proc;
+    if (head == MAP_FAILED)
+        return -errno;
+    if (stat("/proc/self/ns/pid", &space) == 0 && stat("/proc", &proc) == 0) {
+        head->pid_namespace = space.st_ino;
+        head->proc_device = proc.st_dev;
+    }
+    munmap(head, sizeof *head);
+    return 0;
+}
+
 /* Programs that write where the disk is full would be killed. */
 int pmclua_heap_make(const char *path)
 {
@@ -42,6 +57,8 @@ int pmclua_heap_make(const char *path)
     if (fd < 0)
         return -errno;
     int result = -posix_fallocate(fd, 0, sizeof(struct heap_log));
+    if (result == 0)
+        result = write_head(fd);
     close(fd);
     if (result < 0)
         unlink(path);
@@ -68,7 +85,8 @@ int blocks_open(struct blocks **out, const char *path, struct pmclua_heap *facts
     uint64_t asked = blocks->log->events;
     blocks->events = asked < HEAP_EVENTS ? asked : HEAP_EVENTS;
     *facts = (struct pmclua_heap){ .events = blocks->events, .lost = asked - blocks->events,
-        .processes = blocks->log->processes, .sites_lost = blocks->log->sites_lost };
+        .processes = blocks->log->processes, .sites_lost = blocks->log->sites_lost,
+        .elsewhere = blocks->log->elsewhere };
     *out = blocks;
     return 0;
 }
@@ -81,6 +99,13 @@ void blocks_close(struct blocks *blocks)
     munmap((void *)(uintptr_t)blocks->log, sizeof(struct heap_log));
     free(blocks->order);
     free(blocks);
+}
+
+const struct heap_event *blocks_events(const struct blocks *blocks, uint64_t *events)
+{
+    uint64_t asked = blocks->log->events;
+    *events = asked < HEAP_EVENTS ? asked : HEAP_EVENTS;
+    return blocks->log->event;
 }
 
 static int is_block(const struct heap_event *event) { return event->bytes < HEAP_START; }

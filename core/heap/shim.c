@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -166,12 +167,30 @@ static uint32_t find_site(uint64_t caller, uint64_t top)
 
 /* ---- start ---- */
 
+/* This process's number as samples have it; 0: it cannot be told. In another PID namespace, the /proc of who samples tells it. */
+static uint32_t number_of_process(struct heap_log *log)
+{
+    struct stat space, proc;
+    char text[16] = "";
+    if (stat("/proc/self/ns/pid", &space) < 0 || space.st_ino == log->pid_namespace)
+        return (uint32_t)getpid();
+    int is_theirs = stat("/proc", &proc) == 0 && proc.st_dev == log->proc_device
+        && readlink("/proc/self", text, sizeof text - 1) > 0;
+    if (!is_theirs)
+        atomic_fetch_add(&log->elsewhere, 1);
+    return is_theirs ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 static void after_fork(void)
 {
     if (!log_file)
         return;
     uint32_t parent = own_pid;
-    own_pid = (uint32_t)getpid();
+    own_pid = number_of_process(log_file);
+    if (!own_pid) {
+        log_file = NULL;
+        return;
+    }
     next_event = end_event = 0;
     put_event(now(), parent, HEAP_FORK, 0);
 }
@@ -211,8 +230,8 @@ __attribute__((constructor)) static void begin(void)
     busy++;
     find_real();
     struct heap_log *log = map_log();
-    if (log) {
-        own_pid = (uint32_t)getpid();
+    own_pid = log ? number_of_process(log) : 0;
+    if (own_pid) {
         log_file = log;
         atomic_fetch_add(&log->processes, 1);
         put_event(now(), 0, HEAP_START, 0);

@@ -48,9 +48,28 @@ describe("where --data --confirm", function()
     assert.equal("latent sharing: confirmed", notes(one))
   end)
 
+  it("finds blocks of the heap where they are allocated, also of a child, and stores it", function()
+    support.need_unwatched("it brings an allocator of its own", "asan")
+    support.need_unwatched("the watcher allocates", "valgrind")
+    local path = support.folder() .. "/confirmed.jsonl"
+    local child = support.quote(where.program("blocks.c", "-O2", "-g", "-pthread")) .. "; true"
+    local found = pmc.where(pmc.command { "sh", "-c", child }, { data = true, heap = true, confirm = true,
+      event = "cpu-clock", store = path })
+    support.need(found.confirmed[1], "the threads did not run at once")
+    local one = found.confirmed[1]
+    support.need(not (one.why or ""):find "breakpoint", one.why)
+    assert.equal("false", one.counted, one.why)
+    assert.matches("^heap from main %(blocks%.c", one.words[1].name)
+    assert.same({ one.kind, one.counted, one.label },
+      { pmc.load(path):where().confirmed[1].kind, "false", one.label })
+    assert.equal(found:report { by = "data" }, pmc.load(path):where():report { by = "data" })
+  end)
+
   it("says why a line is not confirmed: no symbol, no second thread, nobody there", function()
     local heap = confirmed("together.c", "heap", "true", { part(1, "heap from main", 0) })
-    assert.matches("no single symbol tells where 'heap from main' is", notes(heap), 1, true)
+    assert.matches("nothing tells where 'heap from main' is in another run", notes(heap), 1, true)
+    local missing = confirmed("together.c", "variable", "true", { part(1, "neither", 0) })
+    assert.matches("no single symbol tells where 'neither' is", notes(missing), 1, true)
     local alone = confirm.of({ { kind = "true", parts = { part(1, "both", 0) } } }, workload.from "true")[1]
     assert.matches("it had no second thread", notes(alone), 1, true)
     local elsewhere = confirmed("together.c", "heap", "true", { part(1, "both", 0), part(2, "both", 0) })
@@ -71,5 +90,8 @@ describe("where --data --confirm", function()
       local message = support.message_of(function() pmc.where("true", options) end)
       assert.matches("confirm is for the data of one command", message, 1, true)
     end
+    local done = support.pmclua { "where", "--data", "--confirm", "stored.jsonl" }
+    assert.equal(125, done.status)
+    assert.matches("--confirm runs the command again: a stored result has what", done.err, 1, true)
   end)
 end)

@@ -71,7 +71,7 @@ describe("where --data --heap", function()
     end
     for _, row in ipairs(ledger.lines) do labels[#labels + 1] = row.label end
     assert.equal(ledger.total.a_sum, sum)
-    assert.matches("heap from by_calloc < main < [^\n]* %(sites%.c:%d+%)", table.concat(labels, "\n"))
+    assert.matches("heap from by_calloc < main[^\n]* %(sites%.c:%d+%)", table.concat(labels, "\n"))
   end)
 
   it("says that a program that loads no library has no blocks", function()
@@ -80,6 +80,17 @@ describe("where --data --heap", function()
     local found = measure(pmc.command { path })
     assert.same({}, sites_of(found))
     assert.matches("no allocation was recorded", table.concat(found.result.remarks or {}, "\n"), 1, true)
+  end)
+
+  it("records a PID namespace under the numbers of samples, and says where a container hides them", function()
+    local has_rights = support.have_root() and support.have "unshare"
+      and support.run({ "unshare", "-p", "-f", "--mount-proc", "true" }).status == 0
+    support.need(has_rights, "no PID namespaces")
+    assert_touched(sites_of(measure(pmc.command { "unshare", "-p", "-f", program() })), 1)
+    local hidden = measure(pmc.command { "unshare", "-p", "-f", "--mount-proc", program() })
+    assert.same({}, sites_of(hidden))
+    local said = table.concat(hidden.result.remarks, "\n")
+    assert.matches("1 program in a PID namespace with a /proc of its own", said, 1, true)
   end)
 
   it("is refused without --data, of what runs already, and of kernels", function()

@@ -62,6 +62,7 @@ local function closed(data) C.pmclua_data_close(data) end
 ---@field events number
 ---@field lost number events that found no room
 ---@field processes number that were recorded
+---@field elsewhere number programs that were not: of another PID namespace
 ---@field sites_lost number blocks whose site found no room
 ---@field sites { file: integer?, offset: number }[][] by the number that accesses have: where blocks were allocated,
 ---  innermost first; file: nil: unknown
@@ -88,6 +89,63 @@ function M.make_heap_log(path)
   return true
 end
 
+---@class pmclua.core.LiveBlock
+---@field address number
+---@field bytes number
+---@field born number|ffi.cdata* tells it from a later block at the address
+
+---@class pmclua.core.LiveHeap the log of a program that still runs
+local Live = {}
+Live.__index = Live
+
+local SITES = 2 ^ 15            -- core/heap/heap.h
+
+--- Opens the log that a program is writing. nil and an errno's name.
+---@param path string
+---@return pmclua.core.LiveHeap?
+---@return string? code
+function M.live(path)
+  local handle = ffi.new "struct pmclua_live *[1]"
+  local result = C.pmclua_live_open(handle, path)
+  if result < 0 then return nil, core.errno_name(-result) end
+  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_live_close) }, Live)
+end
+
+--- Return addresses of the sites that there are by now, innermost first, by the site's number.
+---@param known table<integer, any> those that are left out
+---@return table<integer, number[]>
+function Live:sites(known)
+  local frames, sites = ffi.new("uint64_t[?]", C.PMCLUA_SITE_FRAMES), {}
+  for number = 1, SITES - 1 do
+    local count = known[number] == nil and C.pmclua_live_site(self.handle, number, frames) or 0
+    for i = 1, count do
+      sites[number] = sites[number] or {}
+      sites[number][i] = exact(frames[i - 1])
+    end
+  end
+  return sites
+end
+
+--- Blocks that a process has now of some sites, by address. Raises where there is no memory.
+---@param pid integer
+---@param sites integer[]
+---@param most integer
+---@return pmclua.core.LiveBlock[]
+function Live:blocks(pid, sites, most)
+  local raw = ffi.new("struct pmclua_block[?]", most)
+  local count = C.pmclua_live_blocks(self.handle, pid, ffi.new("uint32_t[?]", math.max(1, #sites), sites),
+    #sites, raw, most)
+  assert(count >= 0, "no memory")
+  local list = {}
+  for i = 0, tonumber(count) - 1 do
+    list[i + 1] = { address = exact(raw[i].address), bytes = exact(raw[i].bytes),
+      born = exact(raw[i].time_ns) }
+  end
+  return list
+end
+
+function Live:close() C.pmclua_live_close(ffi.gc(self.handle, nil)) end
+
 --- What each sample accessed, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
 --- without Capstone.
 ---@param found pmclua.core.Samples with samples by themselves
@@ -110,7 +168,8 @@ function M.each(found, symbols_of, log)
   local accesses = ffi.new("struct pmclua_access[?]", math.max(1, found.records))
   local result = C.pmclua_data_find(data, accesses)
   local heap = log and result >= 0 and { events = exact(raw.events), lost = exact(raw.lost),
-    processes = exact(raw.processes), sites_lost = exact(raw.sites_lost), sites = sites_of(data) } or nil
+    processes = exact(raw.processes), elsewhere = exact(raw.elsewhere),
+    sites_lost = exact(raw.sites_lost), sites = sites_of(data) } or nil
   closed(ffi.gc(data, nil))
   if result < 0 then return nil, core.errno_name(-result) end
   local i = -1

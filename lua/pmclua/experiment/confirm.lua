@@ -1,9 +1,11 @@
 --- confirm.lua: cache lines that samples say are shared, watched with breakpoints in another run of the command.
 --
--- Invariant: only bytes whose address a symbol tells are watched, for windows of 50 ms; afterwards no breakpoint is
--- left, and the command has ended. A window counts accesses, the next one writes: x86 has no breakpoint for reads alone.
+-- Invariant: only bytes whose address is certain (confirm_places.lua) are watched, for windows of 50 ms; afterwards no
+-- breakpoint is left, and the command has ended. A window counts accesses, the next one writes: x86 has no breakpoint for
+-- reads alone.
 
 local core = require "pmclua.core"
+local confirm_places = require "pmclua.experiment.confirm_places"
 local lists = require "pmclua.base.lists"
 local sharing = require "pmclua.profile.sharing"
 local tasks = require "pmclua.host.tasks"
@@ -13,7 +15,7 @@ local M = {}
 
 local BREAKPOINT, WRITES, ACCESSES = 5, 2, 3    -- linux/perf_event.h, linux/hw_breakpoint.h
 local SLOTS, WIDEST = 4, 8                      -- breakpoints of a thread, bytes of one: of x86; Arm has no fewer
-local WINDOW_NS, POLL_NS, WAIT_NS = 5e7, 2e6, 1e10
+local WINDOW_NS, POLL_NS, WAIT_NS = 5e7, 5e6, 1e10
 local MOST_SUSPECTS, MOST_WINDOWS, MOST_THREADS = 2, 10, 16
 local WATCHED = lists.set { "false", "true", "latent" }
 
@@ -40,8 +42,10 @@ local function words_of(line)
   local parts, has_word, words = { unpack(line.parts) }, {}, {}
   table.sort(parts, function(a, b) return a.samples > b.samples end)
   local function take(part)
+    local is_offset = part.place and (not part.member or part.member:find "^ ")
     local word = { object = part.object, place = part.place, offset = part.offset, size = size_of(part),
-      name = part.object .. (part.member or part.place and (" +%d"):format(part.place) or ""),
+      label = part.object .. (part.member or ""),
+      name = part.object .. (part.member or "") .. (is_offset and (" +%d"):format(part.place) or ""),
       accesses = {}, writes = {} }
     if #words < SLOTS and not lists.any(words, function(other) return sharing.overlap(word, other) end) then
       words[#words + 1] = word
@@ -54,18 +58,6 @@ local function words_of(line)
   for _, part in ipairs(parts) do take(part) end
   table.sort(words, function(a, b) return a.offset < b.offset end)
   return words
-end
-
--- Gives each word its address in this run; why not.
-local function find_addresses(words, pid)
-  local address_of = require("pmclua.event.symbol").in_process(pid)
-  for _, word in ipairs(words) do
-    local address = word.place and address_of(word.object)
-    if not address then
-      return ("no single symbol tells where '%s' is in another run"):format(text.safe(word.object))
-    end
-    word.address = address + word.place
-  end
 end
 
 local function attrs_of(words, access)
@@ -84,7 +76,7 @@ local REASONS = {
 -- A thread keeps its number, whichever others end. One that ends before it is watched is no reason.
 local function open_groups(words, held, access)
   local groups, numbers, why = {}, held.numbers, nil
-  for _, tid in ipairs { unpack(tasks.threads(held.pid), 1, MOST_THREADS) } do
+  for _, tid in ipairs { unpack(tasks.threads(held.watched), 1, MOST_THREADS) } do
     if not numbers[tid] then
       held.threads = held.threads + 1
       numbers[tid] = held.threads
@@ -162,35 +154,95 @@ end
 
 -- ---- the run ---------------------------------------------------------------------------------------------
 
--- Waits until the command has several threads; whether it has.
-local function wait_for_threads(held)
-  local deadline = core.now_ns() + WAIT_NS
-  repeat
-    if #tasks.threads(held.pid) > 1 then return true end
-  until held:wait(POLL_NS) ~= "timeout" or core.now_ns() > deadline
-  return false
+-- A process and those that it has started, as far as their parents live.
+local function family(pid)
+  local children, list = {}, { pid }
+  for _, one in ipairs(tasks.processes()) do
+    local _, parent = tasks.stat(one)
+    if parent then children[parent] = lists.append(children[parent] or {}, { one }) end
+  end
+  local at = 1
+  while list[at] do
+    lists.append(list, children[list[at]] or {})
+    at = at + 1
+  end
+  return list
 end
 
-local function count(words, held)
-  if not wait_for_threads(held) then return "it had no second thread while it was watched" end
-  local why = find_addresses(words, held.pid)
-  for _ = 1, MOST_WINDOWS do
-    why = why or watch(words, held, ACCESSES, "accesses") or watch(words, held, WRITES, "writes")
-    if why or held.result then return why end
-    if kind_of(words) then return nil end
+-- The command's first process of several threads that has the words, and where; nil and why none has.
+local function find_once(held, places)
+  local why
+  for _, pid in ipairs(held.watched and { held.watched } or family(held.pid)) do
+    if #tasks.threads(pid) > 1 then
+      local placed, no = places:find(pid)
+      if placed then return pid, placed end
+      why = why or no
+    end
+  end
+  return nil, nil, why
+end
+
+local function find(held, places, deadline)
+  local last
+  repeat
+    local pid, placed, why = find_once(held, places)
+    if pid then
+      held.watched = pid
+      return placed
+    end
+    last = why or last
+    if held.watched and #tasks.threads(held.watched) == 0 then held.watched = nil end
+  until held:wait(POLL_NS) ~= "timeout" or core.now_ns() > deadline
+  return nil, last or "it had no second thread while it was watched"
+end
+
+local function forget_counts(words)
+  for _, word in ipairs(words) do word.accesses, word.writes = {}, {} end
+end
+
+-- Both windows of a place; why they could not be. What is counted where a block ended meanwhile is nobody's.
+local function watch_place(words, held, places, placed)
+  for i, word in ipairs(words) do
+    if word.address ~= placed.addresses[i] then forget_counts(words) end
+    word.address = placed.addresses[i]
+  end
+  local why = watch(words, held, ACCESSES, "accesses") or watch(words, held, WRITES, "writes")
+  local is_theirs = why or held.result or places:still_there(held.watched, placed)
+  if not is_theirs then forget_counts(words) end
+  return why
+end
+
+-- Of many blocks of one place each is watched in turn.
+local function count(words, held, places)
+  local deadline, interrupts = core.now_ns() + WAIT_NS, core.interrupts()
+  for window = 1, MOST_WINDOWS do
+    local placed, why = find(held, places, deadline)
+    if core.interrupts() > interrupts then return "it was interrupted" end
+    if not placed then return window == 1 and why or nil end
+    why = watch_place(words, held, places, placed[(window - 1) % #placed + 1])
+    if why or held.result or kind_of(words) then return why end
   end
 end
 
-local function confirmation(line, command, pin)
-  local words = words_of(line)
-  local held = require("pmclua.workload.held_command").start(command, { pin = pin })
+local function run_and_count(words, command, options)
+  local places = confirm_places.new(words, options.log, options.sites)
+  local refusal = places:refusal()
+  if refusal then return refusal end
+  if options.log then options.log:reset() end
+  local held = require("pmclua.workload.held_command").start(command, options)
   held.numbers, held.threads = {}, 0
   local ok, why = pcall(function()
     held:release()
-    return count(words, held)
+    return count(words, held, places)
   end)
   held:close()
   if not ok then error(why, 0) end
+  return why
+end
+
+local function confirmation(line, command, options)
+  local words = words_of(line)
+  local why = run_and_count(words, command, options)
   local counted = not why and kind_of(words) or nil
   local objects = lists.unique(lists.column(line.parts, "object"))
   return { label = text.list(objects), kind = line.kind, words = words, counted = counted,
@@ -200,12 +252,13 @@ end
 --- Watches the lines of a profile that are worth it, each in a run of the command.
 ---@param lines pmclua.SharedLine[] those with most samples first
 ---@param command pmclua.Command
----@param pin? string
+---@param options? { pin?: string, levels?: table<string, any>, log?: pmclua.HeapLog, sites?: table } of the run;
+---  sites: pmclua.DataProfile's
 ---@return pmclua.Confirmation[]
-function M.of(lines, command, pin)
+function M.of(lines, command, options)
   local suspects = lists.where(lines, function(line) return WATCHED[line.kind] ~= nil end)
   return lists.map({ unpack(suspects, 1, MOST_SUSPECTS) }, function(line)
-    return confirmation(line, command, pin)
+    return confirmation(line, command, options or {})
   end)
 end
 

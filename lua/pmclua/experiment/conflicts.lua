@@ -100,6 +100,12 @@ local function check_sample(declaration, wrong)
     if declaration.target then wrong "sample.heap: what runs already takes no library: start it here" end
     only_commands(declaration, "sample.heap: allocations are recorded of commands alone", wrong)
   end
+  if declaration.sample.confirm then
+    if not declaration.sample.data or declaration.target then
+      wrong "sample.confirm is for sample.data of commands: breakpoints are set on the threads of another run"
+    end
+    only_commands(declaration, "sample.confirm: the lines of commands alone are watched", wrong)
+  end
   if not declaration.target then no_functions(declaration, "sample", wrong) end
   exclude(declaration, "sample", { "regions", "delay" }, wrong)
 end

@@ -311,7 +311,7 @@ function check.stop(value, wrong, _, experiment)
   return rule
 end
 
-local SAMPLE_FLAGS = { "call_chains", "lines", "trust_maps", "data", "heap" }
+local SAMPLE_FLAGS = { "call_chains", "lines", "trust_maps", "data", "heap", "confirm" }
 
 --- Fields of the events that are sampled; their events are `sampled`, until they are among the others.
 function check.sample(value, wrong)

@@ -333,6 +333,15 @@ function M.add_simulated(record, run, step, result)
   end
 end
 
+-- Watches the lines that threads share, of the first profile that is kept.
+local function confirm(self, profile, step)
+  local data, workload = profile.data, step.cell.workload
+  if not self.declaration.sample.confirm or self.is_confirmed or step.warmup or not data then return end
+  self.is_confirmed = true
+  data.confirmed = require("pmclua.experiment.confirm").of(data.sharing, workload,
+    { pin = self.declaration.pin, levels = step.cell.levels, log = self.log, sites = data.sites })
+end
+
 -- The profile of a result; nil where it was not counted.
 local function profile_of(self, step, result)
   local found = result.profile
@@ -355,6 +364,7 @@ local function profile_of(self, step, result)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)
+  confirm(self, profile, step)
   self.attribution:note_unread()
   self.said:append(self.attribution.remarks)
   return profile

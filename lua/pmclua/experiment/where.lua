@@ -48,7 +48,7 @@ end
 local function sampled(options)
   local event = options.event or (options.data and "cpu-clock" or M.default_event())
   local key = type(event) == "table" and { unpack(event) } or { event }
-  for _, name in ipairs { "call_chains", "lines", "trust_maps", "data", "heap" } do
+  for _, name in ipairs { "call_chains", "lines", "trust_maps", "data", "heap", "confirm" } do
     key[name] = options[name]
   end
   return key
@@ -96,12 +96,7 @@ function M.where(...)
   if result.problem then error(result.problem, 0) end
   local problem = nothing_sampled(result)
   if problem then error(problem, 0) end
-  local found = result:where()
-  if options.confirm then
-    local lines = found.profiles[1].data.sharing
-    found.confirmed = require("pmclua.experiment.confirm").of(lines, workloads[1], options.pin)
-  end
-  return found
+  return result:where()
 end
 
 return M

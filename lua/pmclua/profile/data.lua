@@ -10,6 +10,7 @@ local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
 local sharing = require "pmclua.profile.sharing"
+local text = require "pmclua.base.text"
 local topology = require("pmclua.base.lazy").module "pmclua.host.topology"
 
 local M = {}
@@ -31,6 +32,9 @@ local NUMBERED = 64             -- elements of larger arrays are not told apart:
 ---@field lines table[] as those of a profile: `fn` is the name of the object, `at` a list of pmclua.DataAt
 ---@field rest table<string, number>
 ---@field sharing pmclua.SharedLine[] cache lines that several threads access
+---@field sites? table<string, table<string, true>> by name and member of blocks: `site_key` of where they are allocated;
+---  not stored
+---@field confirmed? pmclua.Confirmation[] what breakpoints counted at lines of `sharing`
 
 local MEMORY = { ["[heap]"] = "[heap]", ["//anon"] = "[memory]" }
 
@@ -127,6 +131,29 @@ local function new_block_object(self, site)
   return { fn = "heap from " .. table.concat(names, " < "), file = place.file and place.file.path or "[heap]",
     build_id = place.file and place.file.build_id, kind = "block",
     member = source and (" (%s:%d)"):format(base_name(source), at.line) or nil }
+end
+
+--- A site without what differs between runs: the file and the place in it of each frame.
+---@param frames { path: string?, offset: number }[]
+---@return string
+function M.site_key(frames)
+  return table.concat(lists.map(frames, function(frame)
+    return frame.path and ("%s+%x"):format(frame.path, frame.offset) or "?"
+  end), " ")
+end
+
+-- The sites of each block that has samples, by the name that its lines show.
+local function keys_of_sites(self)
+  local keys = {}
+  for site, object in pairs(self.blocks) do
+    local label = object.fn .. (object.member or "")
+    keys[label] = keys[label] or {}
+    keys[label][M.site_key(lists.map(self.heap.sites[site] or {}, function(frame)
+      local file = frame.file and self.found.files[frame.file]
+      return { path = file and file.path:sub(1, 1) == "/" and file.path or nil, offset = frame.offset }
+    end))] = true
+  end
+  return keys
 end
 
 local function block_object(self, access)
@@ -299,7 +326,10 @@ local function in_linux(found)
 end
 
 local function say_of_heap(attribution, heap)
-  if heap.processes == 0 then
+  if heap.elsewhere > 0 then
+    attribution:say("%s in a PID namespace with a /proc of its own, as in a container: blocks there are "
+      .. "memory, without their site; run pmclua within it", text.plural(heap.elsewhere, "program"))
+  elseif heap.processes == 0 then
     attribution:say("no allocation was recorded: programs that are linked statically or gain rights load no "
       .. "library (LD_PRELOAD)")
   end
@@ -344,7 +374,8 @@ function M.of(found, attribution, rest, log)
   -- Events that record addresses keep samples in Linux, too.
   lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))
   return { lines = finished(self.lines), rest = rest,
-    sharing = self.sharing:lines_of(found.samples, found.period) }
+    sharing = self.sharing:lines_of(found.samples, found.period),
+    sites = self.heap and keys_of_sites(self) }
 end
 
 return M

@@ -34,6 +34,7 @@ local M = {}
 ---@field missing integer repetitions without a partner
 ---@field profiles table[] all of them: A's, then B's
 ---@field incomplete? string why nothing is concluded from them
+---@field confirmed? pmclua.Confirmation[] what breakpoints counted, where they were asked for
 local CodeResult = require("pmclua.public.class").new("measuring", "where",
   "baseline b groups incomplete called pairing confirmed")
 CodeResult.__tostring = function(self) return self:report() end
@@ -100,7 +101,8 @@ function M.new(result, asked)
     error(explain.problem { code = "EPROFILE", operation = "where",
       message = "no block has a sampled repetition of both sides" }, 0)
   end
-  self.unit = self.a[1].unit
+  local confirmed = lists.find(self.profiles, function(one) return one.data and one.data.confirmed end)
+  self.unit, self.confirmed = self.a[1].unit, confirmed and confirmed.data.confirmed
   local sampled = { result.event_by_field[text.field(event)] }
   self.incomplete = complete.why_cpus(result.remarks, sampled) or complete.why_samples(self.a)
     or b and complete.why_samples(self.b) or nil

@@ -14,6 +14,16 @@ local is_count, is_offset = taken.is_count, taken.is_offset
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
+-- Of each thread that was watched: [thread, accesses, writes].
+local function written_confirmation(one)
+  return { label = one.label, kind = one.kind, counted = one.counted, why = one.why,
+    words = array(lists.map(one.words, function(word)
+      return { name = word.name, threads = array(lists.map(lists.keys(word.accesses), function(thread)
+        return array { thread, word.accesses[thread], word.writes[thread] or 0 }
+      end)) }
+    end)) }
+end
+
 --- The profile by data as it is stored: the places of each object as [offset, is_fed, is_write, function, count,
 --- samples, member, source, node]; null: not known; what is not at the end is left out.
 ---@param data pmclua.DataProfile
@@ -32,7 +42,8 @@ function M.written(data)
     end))
     return object
   end)
-  return { objects = array(objects), rest = json.object(data.rest), sharing = array(data.sharing or {}) }
+  return { objects = array(objects), rest = json.object(data.rest), sharing = array(data.sharing or {}),
+    confirmed = data.confirmed and array(lists.map(data.confirmed, written_confirmation)) }
 end
 
 local function read_data_place(list)
@@ -85,11 +96,31 @@ local function read_shared_line(entry)
     parts = lists.map(take(entry, "parts", is_list), read_shared_part) }
 end
 
+local function read_word(entry)
+  if not is_table(entry) then refuse "confirmed" end
+  local word = { name = take(entry, "name", is_text), accesses = {}, writes = {} }
+  for _, one in ipairs(take(entry, "threads", is_table)) do
+    if not is_table(one) then refuse "confirmed" end
+    local thread = take(one, 1, is_offset)
+    word.accesses[thread], word.writes[thread] = take(one, 2, is_offset), take(one, 3, is_offset)
+  end
+  return word
+end
+
+local function read_confirmation(entry)
+  if not is_table(entry) then refuse "confirmed" end
+  return { label = take(entry, "label", is_text), kind = take(entry, "kind", is_kind),
+    counted = take(entry, "counted", is_kind, true), why = take(entry, "why", is_text, entry.counted ~= nil),
+    words = lists.map(take(entry, "words", is_table), read_word) }
+end
+
 --- The profile by data. Older files have no sharing. Raises a text where a member is not of its kind.
 ---@param data table
 ---@return pmclua.DataProfile
 function M.read(data)
+  local confirmed = take(data, "confirmed", is_table, true)
   return { lines = lists.map(take(data, "objects", is_table), read_object),
+    confirmed = confirmed and lists.map(confirmed, read_confirmation),
     rest = counts_by_name(take(data, "rest", is_table), "rest"),
     sharing = lists.map(take(data, "sharing", is_table, true) or {}, read_shared_line) }
 end

@@ -314,7 +314,7 @@ class where w
   b?: table[] -- of B
   paired: boolean
   missing: integer -- repetitions without a partner
-  confirmed?: table[] -- with confirm: what breakpoints counted at up to two cache lines
+  confirmed?: table[] -- with confirm, or stored: what breakpoints counted at up to two cache lines
   > w = pmc.where("true", { event = "page-faults" })
 
 type data_view = "data"|"data line"|"data member"|"data source"|"data node"|"data function"
