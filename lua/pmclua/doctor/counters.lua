@@ -30,7 +30,6 @@ local KINDS = {
 ---@field help string?
 ---@field note string? "user space only (as an ordinary user)"
 
--- The first that counts, or why the first does not.
 local function try_kind(kind)
   local first
   for i = 2, #kind do
@@ -67,7 +66,6 @@ local function attr_on(pmu, name, target)
   return tried and tried.status == "counted" and tried.attr or nil
 end
 
--- How many copies of `attr` fit beside `others`.
 local function most(others, attr, target)
   local list = lists.copy(others)
   for count = 1, MOST_COUNTERS do

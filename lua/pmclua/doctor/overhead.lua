@@ -20,7 +20,7 @@ local M = {}
 ---@field counts table<string, number>? what an empty region shows, by event, where it is not 0
 ---@field first string? the first of its events
 
--- Those that have one are tried first; of the OS kernel's own there are always some.
+-- Events that only some CPUs have come first; the OS kernel's own always exist.
 local HARDWARE = { "instructions:u", "cycles:u", "instructions:k", "branches:u" }
 local SOFTWARE = { "page-faults", "task-clock", "context-switches", "cpu-migrations" }
 local ONE, SEVERAL = 1, 4
@@ -34,7 +34,7 @@ local function measure(workload, options)
   return kernels.measure(workload, options)
 end
 
--- Median counts of regions without anything in them, where they are not 0; clocks are no counts.
+-- Median counts of empty regions that are not 0; clocks are excluded.
 local function counts_of(records, result)
   local counts = require("pmclua.base.json").object {}
   for index, event in ipairs(result.header.events) do

@@ -11,7 +11,7 @@ local M = {}
 
 local SYSCTL = "/proc/sys/kernel/"
 
--- What each level forbids to users without CAP_PERFMON: Documentation/admin-guide/sysctl/kernel.rst; levels
+-- Per level, events that users without CAP_PERFMON cannot open: Documentation/admin-guide/sysctl/kernel.rst; levels
 -- above 2 are patches of distributions.
 local function forbidden_at(level)
   if level > 2 then return "blocks", "ordinary users may count nothing (a distribution's patch)" end
@@ -23,7 +23,6 @@ end
 local DUMMY = { type = 1, config = 9, exclude_kernel = 1, exclude_hv = 1 }
 local HIGHEST = 2           -- level that Linux itself knows
 
--- The level in force, and a remark if this kernel treats the given one as another.
 local function level_in_force(machine, level)
   if level <= HIGHEST or machine:opens(DUMMY) ~= true then return level, "" end
   return HIGHEST, (", which Linux treats as %d"):format(HIGHEST)

@@ -35,7 +35,6 @@ local function names_by(kinds, wanted)
   end)
 end
 
--- Kinds that do not count, those of one reason together.
 local function add_refused(lines, kinds)
   local function reason(kind) return kind.status ~= "counted" and (kind.why or kind.status) or nil end
   for i, group in ipairs(lists.groups(kinds, reason)) do
@@ -148,7 +147,7 @@ end
 
 local NAME_MARGIN = 23
 
--- "page faults, tracepoint and function": those of some verdicts, without what is of nothing or filtered.
+-- "page faults, tracepoint and function": names by verdict, without tests of the empty event and filtered ones.
 local function names_of(list, is_wanted)
   return lists.unique(lists.map(list, function(tested)
     local says_much = tested.expected ~= 0 or tested.verdict == "wrong"
@@ -156,7 +155,6 @@ local function names_of(list, is_wanted)
   end))
 end
 
--- Those that were not tested, of one reason together.
 local function add_untested(lines, list)
   local function reason(tested) return tested.verdict == "untested" and tested.why or nil end
   for _, group in ipairs(lists.groups(list, reason)) do
@@ -199,7 +197,6 @@ local function said_cost(row)
   return ("%s %s"):format(text.time(row.ns), row.what)
 end
 
--- The count of the event that was counted first.
 local function said_counts(row)
   local count = row.counts and row.counts[row.first]
   return count and ("%s %s"):format(text.count(count), row.first) or ""

@@ -123,7 +123,6 @@ local function governor(machine)
   return obstacle("limits", name, form:format(name), "sudo cpupower frequency-set -g performance")
 end
 
--- The switch of each driver, and what it says when turbo is on.
 local TURBO = {
   { CPU .. "intel_pstate/no_turbo", on = 0, off = 1 },
   { CPU .. "cpufreq/boost", on = 1, off = 0 },

@@ -42,7 +42,6 @@ local function is_here(machine, tool)
   return machine:can_load(tool.library)
 end
 
--- The command that installs tools, where the package manager is known.
 local function command_for(machine, tools)
   for _, manager in ipairs(INSTALL) do
     if machine:has_program(manager.program) then

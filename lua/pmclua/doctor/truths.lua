@@ -69,7 +69,7 @@ local TRUTHS = {
     kernel = "instructions", n = 1e6, each = 1, slope = true },
 }
 
--- Nothing at all must count nothing.
+-- An empty region must count 0.
 local OF_NOTHING = { { "page faults", "page-faults" }, { "migrations", "cpu-migrations" },
   { "tracepoint", "syscalls:sys_enter_getppid" } }
 for _, row in ipairs(OF_NOTHING) do

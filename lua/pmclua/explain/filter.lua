@@ -8,7 +8,6 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- Words that are no field of the tracepoint's own: those that all have, and the operands of the language.
 local COMMON = { "common_type", "common_flags", "common_preempt_count", "common_pid", "CPU", "cpu", "COMM",
   "comm", "CPUS" }
 

@@ -74,7 +74,6 @@ local function wait_for(path, word, block, until_ns)
   return true
 end
 
--- Waits for a rank; it is not waited for again where it does not come, or has left.
 local function await_rank(self, rank, word, block, until_ns)
   local path = self.others[rank]
   if not wait_for(path, word, block, until_ns) then self.late[rank] = block
@@ -89,7 +88,6 @@ local function has_to_come(self, rank)
   return comes
 end
 
--- The first of the ranks before this one that is still there; nil: this one is the first.
 local function leader_of(self)
   for one = 0, self.rank - 1 do
     if self.others[one] and (self.leader == one or has_to_come(self, one)) then
@@ -138,8 +136,8 @@ local function starts_of(paths)
   return nil, "how far apart their starts are is not known: hosts have clocks of their own"
 end
 
---- What is to be said of the run: how far apart the ranks began their blocks, which the one that leads says, and which
---- were not waited for.
+--- Remarks on the run: how far apart the ranks began their blocks (from the leader alone), and which ranks were not
+--- waited for.
 ---@return string[]
 function Barrier:remarks()
   local list, spreads, starts, why = {}, {}, nil, nil

@@ -74,7 +74,6 @@ local function create(folder, facts)
   locks.create(folder, folder .. "/job.json", json.encode(job, { order = FACTS, indent = 1 }) .. "\n")
 end
 
--- Facts that must be equal for all shards.
 local SAME = { { "by", "is divided by %s" }, { "shards", "has %s shards" } }
 local ANOTHER = "its shards would not be of one experiment: use another folder"
 
@@ -110,7 +109,6 @@ end
 
 -- ---- shards ----
 
--- The array tasks of all shards.
 local function tasks_of(job)
   local list = {}
   for number = 1, job.shards do list[number] = job.first + (number - 1) * job.step end
@@ -126,7 +124,6 @@ function Job:shard_of_task(id)
   refuse(self.folder, ("array task %d is none of this job: it has %s"):format(id, tasks_of(self)))
 end
 
--- "shard-003": numbers as long as the highest.
 local function name_of(job, number)
   return ("shard-%0" .. #tostring(job.shards) .. "d"):format(number)
 end
@@ -156,7 +153,6 @@ end
 
 local TAIL = 65536
 
--- Whether a shard's file ends with the line of a complete run.
 local function is_complete(path)
   local file = core.open_plain(path)
   if not file then return false end
@@ -168,7 +164,6 @@ local function is_complete(path)
   return last ~= nil and last:find '^{"kind":"end","status":"complete"' ~= nil
 end
 
--- How many repetitions the file of a shard has; nil where it cannot be read.
 local function count_records(path)
   local count, open = 0, require("pmclua.store").open
   local ok = pcall(function()
@@ -190,7 +185,6 @@ end
 ---@field owner? string who runs it, or did last
 ---@field is_certain? boolean whether its process was seen to run
 
--- The state of a shard that has begun and is not complete.
 local function unfinished_state(job, number, owner)
   local path, running = job:path(number), owner and owners.state(owner)
   local state = { path = path, owner = owner and owners.name(owner), repetitions = count_records(path) }

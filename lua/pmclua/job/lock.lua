@@ -21,7 +21,6 @@ Lock.__index = Lock
 
 local function path_of(folder, name, number) return ("%s/%s.%d"):format(folder, name, number) end
 
--- The newest number; 0: there is none.
 local function newest(folder, name)
   local most = 0
   local ok, entries, state = pcall(require("lfs").dir, folder)
@@ -43,7 +42,7 @@ function M.create(folder, path, text)
   if not temporary then refuse("create", path, code, number) end
   local lfs = require "lfs"
   lfs.link(temporary, path)
-  -- Its own answer may be lost on the way from a server.
+  -- A server's answer may be lost after it made the link.
   local is_made = lfs.attributes(temporary, "nlink") == 2
   os.remove(temporary)
   return is_made

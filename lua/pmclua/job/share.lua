@@ -13,7 +13,7 @@ local M = {}
 ---@field index integer the shard's number, from 1
 ---@field count integer of shards
 
--- What cells that belong together have in common: all but what tells a cell from its baseline.
+-- A cell's key without what tells it from its baseline.
 local function unit_key(cell, together)
   local levels = {}
   for name, level in pairs(cell.levels) do
@@ -23,7 +23,6 @@ local function unit_key(cell, together)
   return table.concat({ together.workload and "" or cell.workload.name, unpack(words) }, "\0")
 end
 
--- Cells by what has to stay together, in the plan's order.
 local function units(declaration, cells)
   local together = {}
   for _, partial in ipairs { declaration.baseline or {}, declaration.against or {} } do

@@ -56,7 +56,6 @@ end
 
 -- ---- the chain that grew most --------------------------------------------------------------------------
 
--- A chain's nodes, from the root on.
 local function nodes_of(tree, chain)
   local node, path = tree.root, { tree.root }
   for name in chain:gmatch "[^;]+" do
@@ -98,7 +97,6 @@ local function tree_of(sides)
   return root
 end
 
--- The callee with the largest part of the difference; and how much that is.
 local function largest_callee(node, whole, differing)
   local largest, most = nil, 0
   for _, name in ipairs(lists.keys(node.children)) do
@@ -122,7 +120,6 @@ local function path_of(root, differing)
   return path, trunk or #path
 end
 
--- The functions that are the same on both sides: of one build, or of one text.
 local function same_functions(sides)
   local kinds, same = { a = {}, b = {} }, {}
   for side, profiles in pairs(sides) do
@@ -170,13 +167,13 @@ end
 ---@field difference number means, B's less A's
 ---@field calls? { a: number, b: number } of what the maker calls next
 
--- Chains without their beginning do not tell who calls.
+-- Chains that lost their beginning do not tell the caller.
 local function leave_out(root, unknown)
   if not unknown then return end
   root.a, root.b, root.children[unknown.name] = root.a - unknown.a, root.b - unknown.b, nil
 end
 
--- That the outermost function has the difference is said only where it is its own: no callee of it is known to differ.
+-- The outermost function is named only if the difference is its own: no callee is known to differ.
 local function says_nothing(path, whole)
   local own = path[1].own
   return not path[2] and (own.b - own.a) / whole < MOST
@@ -203,7 +200,6 @@ local function by_shown(by_chain, shorten)
   return shown
 end
 
--- The profiles of each side with chains as they are shown.
 local function shown_sides(asked)
   local shorten = chains.shortener(lists.column(lists.joined { asked.a, asked.b or {} }, "chains"))
   local sides = {}

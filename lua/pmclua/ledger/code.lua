@@ -11,10 +11,9 @@ local profiles = require "pmclua.ledger.profiles"
 
 local M = {}
 
--- What one repetition's numbers are divided by: a kernel's iterations.
+-- A repetition's numbers are divided by a kernel's iterations.
 local function parts_of(profile) return profile.iterations or 1 end
 
--- Numbers for every repetition: 0 where a function had none.
 local function dense(counts, profiles_of_side)
   local list = {}
   for i, profile in ipairs(profiles_of_side) do list[i] = (counts and counts[i] or 0) / parts_of(profile) end

@@ -174,8 +174,7 @@ local function plain_row(line)
   return row
 end
 
--- How far values of one line on one side lie apart at most: by so much any line may differ by chance, also one that few
--- repetitions show the same.
+-- The largest spread of a line on one side: any line may differ by this much by chance, also one with few repetitions.
 local function largest_spread(lines)
   local largest = 0
   for _, line in ipairs(lines) do
@@ -255,7 +254,7 @@ function M.is_named(row) return row.verdict == "more" or row.verdict == "fewer" 
 
 local is_named = M.is_named
 
--- What a row explains: of the difference, or of the one side's total.
+-- The size of the difference, or of one side's total.
 local function weight(row) return math.abs(row.difference or row.a) end
 
 local function by_weight(x, y)

@@ -9,7 +9,7 @@ local tail = apart.tail
 
 local M = {}
 
--- What is said, the shortest first; source: how many components of its path.
+-- The shortest first; source: how many components of its path.
 local FORMS = {
   { source = 1 }, { full = true, source = 1 }, { full = true, says_source = true, source = 1 },
   { full = true, says_source = true, source = 2 }, { full = true, says_source = true, source = math.huge },

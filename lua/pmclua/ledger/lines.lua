@@ -11,7 +11,6 @@ local UNKNOWN = { why = "what the source read like is not in the stored result" 
 local SHORTER = { why = "the source does not have as many lines" }
 local SEVERAL = { why = "the source was changed between repetitions" }
 
--- The sources of some profiles, by path.
 local function texts_of(profiles)
   local texts = {}
   for _, profile in ipairs(profiles) do
@@ -23,10 +22,8 @@ local function texts_of(profiles)
   return texts
 end
 
--- A function on either side.
 local function function_of(place) return place.file .. "\0" .. place.full end
 
--- Notes that a function lacks the text of a source, and how much that is.
 local function refuse(refused, place, why)
   local source = place.source or "?"
   refused.functions[function_of(place)] = true
@@ -36,7 +33,6 @@ local function refuse(refused, place, why)
   end
 end
 
--- Gives the lines of a side what they are by their text, and notes the functions that lack some of them.
 local function find_texts(side, pairing, texts, refused)
   for _, place in ipairs(side.of_builds) do
     place.text_line, place.is_changed, place.other_line =
@@ -68,7 +64,6 @@ local function take_together(places, side, refused)
   return list
 end
 
--- By reason the sources that matter most first.
 local function reasons_of(refused)
   local list = lists.map(lists.keys(refused.sources), function(source) return refused.sources[source] end)
   table.sort(list, function(x, y) return x.count > y.count or x.count == y.count and x.source < y.source end)

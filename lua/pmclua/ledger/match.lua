@@ -10,7 +10,6 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- Builds may have different folders.
 local function tail(path, count) return path and apart.tail(path, count) or "" end
 
 --- Tells a build from others; of files that have no build id it is not known whether they are one build.
@@ -20,7 +19,7 @@ function M.build_of(place) return place.build_id or "at " .. place.held_in end
 
 local build_of = M.build_of
 
--- The places with lines of builds that the other side does not have.
+-- Places in builds that the other side lacks.
 local function without(places, others)
   local builds = {}
   for _, place in ipairs(others) do builds[build_of(place)] = true end
@@ -34,17 +33,17 @@ end
 ---@return pmclua.CodePlace[] b
 function M.of_other_builds(a, b) return without(a, b), without(b, a) end
 
--- What must be equal in one build: all that the key has. A program may be at two paths.
+-- The key of a place within one build. A program may be at two paths.
 local function exact(place)
   return table.concat({ build_of(place), place.full, place.declared or "", place.which or "",
     place.source or "", place.line or "", place.copy_of or "" }, "\0")
 end
 
--- What must be equal of two builds: the full name, the file unless it is left out, some of the source's path.
--- Only a name that all of a program sees is enough without that.
+-- The key of a place across builds: full name, maybe the file, and part of the source's path. A global name needs no
+-- file.
 local function of_two_builds(has_file, components)
   return function(place)
-    -- What is told apart within one build alone is not established in another.
+    -- A distinction that holds in one build alone says nothing about another.
     local is_established = not place.which and (components > 0 or not (place.is_local and place.declared))
     if place.nameless or not is_established then return nil end
     return table.concat({ has_file and place.file or "", place.full,
@@ -52,7 +51,6 @@ local function of_two_builds(has_file, components)
   end
 end
 
--- A function that was moved to another file.
 local function moved(place)
   return not place.nameless and not place.line and place.text and place.full .. "\0" .. place.text or nil
 end
@@ -61,7 +59,6 @@ end
 local WAYS = { exact, of_two_builds(true, math.huge), of_two_builds(true, 3), of_two_builds(true, 2),
   of_two_builds(true, 1), of_two_builds(true, 0), moved, of_two_builds(false, 1) }
 
--- Unmatched places by a key that only one of them has.
 local function unique(places, matched, way)
   local by_key, several = {}, {}
   for _, place in ipairs(places) do
@@ -104,7 +101,7 @@ end
 
 local function by_text(place) return not place.line and place.text or nil end
 
--- Functions of which the name left and the text of their lines stayed, with the same callers.
+-- A function was renamed if its name is gone, the text of its lines stayed, and so did its callers.
 local function match_renamed(a, b, matched, callers)
   local guesses = {}
   local ours, theirs = unique(a, matched, by_text), unique(b, matched, by_text)

@@ -26,7 +26,6 @@ local function line_name(line, at)
   return ("%s +%d"):format(line.fn, at.address - at.address % LINE)
 end
 
--- What a place of an object is called in each view.
 local NAMES = {
   data = function(line) return line.fn end,
   ["data line"] = line_name,

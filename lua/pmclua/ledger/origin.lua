@@ -135,7 +135,7 @@ local function add_sites(self, side, profile, share)
   end
 end
 
---- What profiles tell of callers.
+--- The callers that profiles know.
 ---@param a table[] profiles of A, with chains
 ---@param b table[]
 ---@param pairing pmclua.SourcePairing
@@ -242,7 +242,7 @@ local function add_steps(self, steps, stack, passes, callee, calls)
   end
 end
 
--- Of a function that mostly calls itself by way of what was copied into it: that.
+-- Adds the recursion of a function that mostly calls itself through code copied into it.
 local function add_recursion(self, steps, frame, entries, outwards, sign)
   local at, calls = site_of(self, frame, frame, sign)
   local outer = 0
@@ -259,7 +259,6 @@ end
 
 local function copied(stack) return lists.map(stack, lists.copy) end
 
--- Where a function's counts grew most.
 local function widest(self, key, sign)
   local held, best = self.held[key] or {}, nil
   for _, way in ipairs(lists.keys(held)) do
@@ -297,7 +296,6 @@ function Origins:way(key, sign)
   end
 end
 
--- The first step that all of some conditions hold for.
 local function first(steps, ...)
   local conditions = { ... }
   for k, step in ipairs(steps) do

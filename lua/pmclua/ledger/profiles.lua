@@ -43,7 +43,7 @@ local NAMELESS = "%+0x%x+$"
 
 local function is_nameless(line) return line.nameless or not line.fn or line.fn:find(NAMELESS) ~= nil end
 
--- The program that was measured is one file, whatever each side calls it.
+-- The measured program is one file, whatever each side calls it.
 local function file_of(profile, line)
   return profile.program and line.file == profile.program and "" or base_name(line.file)
 end
@@ -73,8 +73,8 @@ local function line_of(at) return at.line and at.line > 0 and at.line or nil end
 local BY_LINE = { line = true, ["inlined line"] = true }
 local BY_COPIES = { inlined = true, ["inlined line"] = true }
 
--- What a line of a profile is divided into: whole functions, the functions as the source has them, or source lines.
--- Calls `put(of, at)` for each instruction, and for what is at none, which comes last.
+-- A line's parts: functions, source functions or source lines. Calls `put(of, at)` for each instruction, and last for
+-- samples without one.
 local function each_part(line, by, put)
   local left, left_samples = line.count, line.samples or 0
   for _, at in ipairs(line.at or {}) do
@@ -84,7 +84,6 @@ local function each_part(line, by, put)
   if left ~= 0 then put(line, { count = left, samples = left_samples }) end
 end
 
--- The key of a part, and of a line of it also where that is.
 local function key_of(line, of, at, by)
   local key = identity.key(line.file, line.build_id, of)
   if not BY_LINE[by] then return key end
@@ -102,7 +101,7 @@ end
 ---@alias pmclua.DataBy "data"|"data line"|"data member"|"data source"|"data node"|"data function"
 ---  inlined: functions as the source has them, with what was copied into others, and without what was copied into them
 
---- What profiles hold of one side.
+--- The lines and rest of one side's profiles.
 ---@param profiles table[] one for each repetition: profile/README.md
 ---@param by pmclua.CodeBy
 ---@return pmclua.CodePlace[]

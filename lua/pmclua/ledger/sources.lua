@@ -43,7 +43,6 @@ end
 
 local function pair(a, b, i, j) a.match[i], b.match[j] = j, i end
 
--- Pairs the lines beside a pair that read alike.
 local function extend(a, b, i, j, step)
   i, j = i + step, j + step
   while a.hash[i] == b.hash[j] and can_pair(a, b, i, j) do
@@ -144,7 +143,6 @@ local function by_tail(a, b)
   return same
 end
 
--- A's file that has most of the lines of B's.
 local function find_files(self)
   local counts = {}
   for j, i in pairs(self.b.match) do
@@ -185,7 +183,7 @@ function M.new(a, b)
   return self
 end
 
---- What a line is on either side: equal for a pair.
+--- The identity of a line, equal on both sides for a pair.
 ---@param side "a"|"b"
 ---@param source string
 ---@param number integer

@@ -73,7 +73,6 @@ local function command_of(value)
   return command
 end
 
--- The variant of a named metric whose events can be counted here.
 local function variant_of(metric, events)
   local counted = lists.by(lists.where(events, function(event) return not event.status end), "field")
   return lists.find(metric.variants or {}, function(variant)
@@ -113,7 +112,6 @@ local function hold(self, inner, spec)
   self.target = require("pmclua.counting.target").held(self.held.pid, not self.limits.delay)
 end
 
--- The descriptor a process target waits on: readable when its first process has ended.
 local function watch_end(self)
   local ids = self.target.kind == "process" and self.target.ids or {}
   return #ids == 1 and binding.process(ids[1]) or nil
@@ -173,7 +171,6 @@ local function begin_counting(self)
   self.last, self.last_ns = self.first, self.start_ns
 end
 
--- Lets a command go and begins to count, after the delay if there is one; why it ended before, or nil.
 local function start(self)
   self.is_started, self.next_number = true, 1
   if self.limits.delay then
@@ -214,7 +211,6 @@ local function next_deadline(self)
   return deadline
 end
 
--- Deadlines that have passed by now, beyond the one that is being kept.
 local function skip_missed(self)
   local length = self.limits.interval * 1e9
   local passed = math.floor((core.now_ns() - self.start_ns) / length)
@@ -256,7 +252,6 @@ function Monitor:total()
     time = (self.last_ns - self.start_ns) / 1e9, seconds = (self.last_ns - self.start_ns) / 1e9 })
 end
 
--- Columns without counts, by the reason.
 local function refusals(columns)
   return lists.groups(columns, function(column)
     local event = column.event
@@ -266,13 +261,11 @@ end
 
 local LONG_NS, LEAST_SHARE = 1e7, 0.1
 
--- Whether its remarks say that a program was dropped, and which.
 local function is_dropped(self)
   local watch = self.group.watch
   return watch and watch.dropped.name ~= nil
 end
 
--- A program that may be executed and not read loses its events at exec, and still ends with 0.
 local function lost_at_exec(self)
   local result = self.target.from_exec and self.last and self.result
   local cpu_ns = result and result.user_ns and tonumber(result.user_ns + result.system_ns) or 0
@@ -287,7 +280,6 @@ local function lost_at_exec(self)
     text.time(enabled_ns), text.time(cpu_ns), require("pmclua.explain.dropped").CAUSES)
 end
 
--- Why the command was not run, or its end is not known.
 local function lost_with_runner(self)
   local result = self.result
   if result and result.lost then return "the command was lost: " .. result.lost end
@@ -296,7 +288,6 @@ local function lost_with_runner(self)
   end
 end
 
--- Events that were not on the PMU all the time.
 local function kept_off(self)
   if not self.last then return nil end
   local counts = self.last - self.first
@@ -310,7 +301,7 @@ local function kept_off(self)
     .. "was using its counters; stop that, or count fewer events at once"):format(text.list(names))
 end
 
---- What is to be said of what is counted: events that are not, with the reason; CPUs that went offline,
+--- Remarks on what is counted: events that are not, with the reason; CPUs that went offline,
 --- threads that may be missing.
 ---@return string[]
 function Monitor:remarks()

@@ -69,7 +69,6 @@ local function check_one(argument, value, name)
   types.check(value, argument.alternatives, name or argument.name, wrong, argument.owner)
 end
 
--- A table without a list in it, behind other arguments, is one of options.
 local function are_options(value)
   return type(value) == "table" and not getmetatable(value) and value[1] == nil
 end
@@ -124,7 +123,6 @@ local function entry_of(name, topic)
   return entries.find(name, topic) or error(("signatures/%s.lua has no %s"):format(topic, name))
 end
 
--- A function's arguments are checked by its entry, which is read when it is needed.
 local function checker(name, topic)
   local signature
   return function(...)

@@ -27,7 +27,6 @@ local function names_of(class, name)
   return list
 end
 
--- All that an object has: its methods, and the fields that its class's entry has.
 local function fields_of(class, name, topic)
   local lists, entry = require "pmclua.base.lists", require("pmclua.public.entries").find(name, topic)
   local fields = lists.where(entry.order, function(field) return field:find "^%a" end)

@@ -40,7 +40,6 @@ M.TOPICS = { "measuring", "commits", "workloads", "results", "counting", "tools"
 --
 -- Found by plain text rather than by patterns, which take ten times as long: a short run reads some hundred lines.
 
--- Pieces of a text between plain separators.
 local function pieces(source, separator)
   local from = 1
   return function()
@@ -146,7 +145,6 @@ end
 
 -- ---- finding -------------------------------------------------------------------------------------------
 
--- Where the next entry begins; nil: there is none. A blank line stands before each.
 local function next_place(text, place)
   local gap = text:find("\n\n", place, true)
   return gap and gap + 2

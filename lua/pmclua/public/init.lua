@@ -24,7 +24,6 @@ local function checked(name, topic, value)
   return require("pmclua.public.call").checked(name, topic, value)
 end
 
--- "pmc.stats: median …": as many lines as it takes.
 local function shown(name, fields, more)
   local list = ("%s: %s%s"):format(name, table.concat(fields, " "), more)
   return table.concat(require("pmclua.base.text").wrap(list, 78), "\n")
@@ -44,7 +43,6 @@ local function lazy_table(name, names, find, more)
   })
 end
 
--- The functions of a module that the table has.
 local function namespace(name, topic, module)
   local entries = require "pmclua.public.entries"
   local function names()

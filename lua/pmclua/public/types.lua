@@ -30,7 +30,7 @@ local function is_callable(value)
   return type(value) == "function" or type(meta) == "table" and meta.__call ~= nil
 end
 
--- What a reader of base/units.lua takes, and why it does not take another value.
+-- The check of a reader of base/units.lua, and its reason for a refusal.
 local function read_by(reader, words)
   local function read(value) return require("pmclua.base.units")[reader](value) end
   return { is = function(value) return read(value) ~= nil end, words = words,
@@ -51,7 +51,6 @@ M.SIMPLE = {
   name = { is = is_filled, words = "a name" },
   path = { is = is_filled, words = "a path" },
   boolean = { is = function(value) return type(value) == "boolean" end, words = "true or false" },
-  -- Events, metrics and conditions: how to write an entry that has a name.
   spec = { is = is_text, words = "a string", spelled = arguments.spelled.labelled },
   condition = { is = is_text, words = "a string", spelled = arguments.spelled.condition },
   ["function"] = { is = is_callable, words = "a function" },
@@ -243,7 +242,6 @@ local function unknown_key(record, key, name, wrong)
     items and items.text and "; " .. items.text or "")
 end
 
--- "pmc.kernel: cflags" of an option, "stop.time" within one, "repetitions" of a declaration.
 local function name_of_key(name, key)
   local joint = name == "" and "" or name:find "^[%l_]+[.:][%w_.:]*$" and ": " or "."
   return name .. joint .. (type(key) == "number" and "item " .. key or tostring(key))
@@ -307,7 +305,6 @@ function M.quick(alternatives)
   end
 end
 
--- ", did you mean …?" where one of several words is asked for.
 local function meant(value, alternatives)
   local words = lists.map(alternatives, function(form)
     return type(form.literal) == "string" and form.literal or nil

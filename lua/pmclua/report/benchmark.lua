@@ -43,7 +43,7 @@ end
 
 local RESERVED = lists.set(ORDER)
 
--- The values of a block by their rows: the list itself where no row is without a value.
+-- The list itself where every row has a value.
 local function values_of_rows(values)
   if #values.rows == values.block.n then return values.list end
   local value_of_row = {}
@@ -68,7 +68,6 @@ end
 ---@field at fun(row: integer): number?
 ---@field list number[]
 
--- Counters of a cell, by name.
 local function counters(cell, block)
   local list = lists.map(require("pmclua.report.tables").names(cell.result), function(field)
     local at, values = by_row(cell, field, block)

@@ -20,7 +20,6 @@ function M.new(low, high, count, log)
   return setmetatable({ low = low, high = high, count = count, log = log }, Bins)
 end
 
--- Where a value is between the lowest and the highest, from 0 to 1.
 local function position(self, value)
   if self.log then return math.log(math.max(value, self.low) / self.low) / math.log(self.high / self.low) end
   return (value - self.low) / (self.high - self.low)

@@ -18,7 +18,7 @@ local function half(change) return ("%+.1f ± %.1f"):format(change.mean, (change
 
 local IS_TIME = { duration_time = true, ["task-clock"] = true, user_time = true, system_time = true }
 
--- "slower", "faster"; of what is no time "with more cache-misses".
+-- "slower"; for an event that is no time, "with more cache-misses".
 local function direction(event, change)
   if IS_TIME[event] then return change.mean > 0 and "slower" or "faster" end
   return change.mean > 0 and "with more" or "with fewer"
@@ -122,7 +122,6 @@ local function of_layouts(self)
     interval(effect.change), effect.commit.name) } or {}
 end
 
--- Steps that the search cannot have seen.
 local function reservations(self)
   local lines, answer = {}, self.answer
   if #self.steps > 0 and answer and not self.options.all then

@@ -7,7 +7,7 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
---- Those that have a value of an event or metric.
+--- Cells that have a value of an event or metric.
 ---@param result pmclua.Result
 ---@param name string
 ---@return pmclua.Cell[]

@@ -54,7 +54,7 @@ local function fit_entry(fit)
     smallest = or_null(fit.smallest) }
 end
 
--- How much of the spread is between the processes or layouts that were drawn.
+-- The share of the spread between the processes or layouts that were drawn.
 local function components_entry(cell, name)
   local components = cell:components(name)
   if not components then return nil end
@@ -75,7 +75,6 @@ local function summary_entry(cell, name)
   return entry
 end
 
--- Repetitions in which an event did not run all the time.
 local function partial_entries(times)
   local out = {}
   for repetition, pair in pairs(times) do
@@ -85,7 +84,7 @@ local function partial_entries(times)
   return out
 end
 
--- The counts of an event as its column in a block, those that cannot be true left out.
+-- Counts that cannot be true are left out.
 local function counts_of(event, values, block)
   local partial = block.partial[event.index]
   if not partial and not reading.may_be_too_small(event) then return json.column(values, block.n) end
@@ -95,7 +94,6 @@ local function counts_of(event, values, block)
   end)
 end
 
--- Repetitions whose counts are not all that there was to count.
 local function incomplete_entries(block)
   return lists.map(lists.keys(block.incomplete), function(repetition)
     return { repetition = repetition, why = block.incomplete[repetition] }

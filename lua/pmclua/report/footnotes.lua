@@ -19,7 +19,6 @@ local function corrections(comparison, primary, is_said)
   return table.concat(parts, "; ")
 end
 
--- From the least to the most.
 local function shares(list)
   table.sort(list)
   local least, most = text.percent(list[1]), text.percent(list[#list])

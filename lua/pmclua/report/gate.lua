@@ -22,7 +22,6 @@ local function moved(row)
   return (" (%s, interval %s … %s)"):format(change(row.ratio), change(row.low), change(row.high))
 end
 
--- Several runs of the baseline, and how they differ.
 local function runs(row)
   if not row.runs or row.runs < 2 then return "" end
   local spread = row.ratio and row.spread and row.spread > 0
@@ -38,7 +37,6 @@ local function seen(row)
     row.layouts and (" in %s"):format(text.plural(row.layouts, "layout")) or "")
 end
 
--- The smallest change that would have failed.
 local function blind(row)
   if not row.detectable then return "" end
   return (": it would have taken %s to fail"):format(change(1 + row.detectable))
@@ -92,13 +90,13 @@ local function line_of(row)
   return ("'%s', %s: %s"):format(text.safe(row.text), text.safe(row.cell), M.said(row))
 end
 
--- What a limit that holds was not seen to hold in.
+-- The values that are missing for a limit that holds.
 local function unseen_line(row)
   return ("'%s', %s: %d of %d repetitions have no value"):format(text.safe(row.text),
     text.safe(row.cell), row.missing, row.repetitions)
 end
 
--- What a limit that holds was not seen to be exact in.
+-- The jitter of counts whose limit holds all the same.
 local function jitter_line(row)
   return ("'%s', %s: its counts differ by %s from run to run, too little to cross the limit"):format(
     text.safe(row.text), text.safe(row.cell), apart(row))
@@ -113,13 +111,13 @@ local function uncountable_lines(rows)
   end)
 end
 
--- A row whose interval is that of one stored run and holds the noise within it alone.
+-- The row's interval is that of one stored run and holds the noise within it alone.
 local function is_within_one(row)
   local is_alone = row.runs == 1 and not row.paired and not row.jitter
   return is_alone and row.spread == nil and row.low ~= row.high
 end
 
--- What intervals stand upon that was not measured.
+-- The spread that intervals rest on and nobody measured.
 local function assumption(rows)
   local within, spread = false, nil
   for _, row in ipairs(rows) do
@@ -162,7 +160,6 @@ local function held_line(rows, held, is_all, is_undecided)
   return held > 0 and is_undecided and ("%d of %d hold"):format(held, #rows) or nil
 end
 
--- The causes, a line each, with what was not looked into.
 local function cause_lines(gate)
   return lists.joined(lists.map(gate.causes or {}, function(cause)
     local function line(what) return ("cause, %s: %s"):format(text.safe(cause.cell), text.safe(what)) end
@@ -171,7 +168,7 @@ local function cause_lines(gate)
   end))
 end
 
---- What did not hold or is not decided, a line each; one line where all held. And where a value is missing.
+--- A line for each limit that failed or is undecided; one line where all hold. Also where values are missing.
 ---@param gate pmclua.Gate
 ---@return string
 function M.words(gate)
@@ -193,10 +190,8 @@ end
 local MARKS = { pass = "holds", fail = "fails", undecided = "undecided", uncountable = "not checked" }
 local TONES = { fail = "bad", uncountable = "warn" }
 
--- The state stands in a column of its own.
 local function without_state(row) return (M.said(row):gsub("^%a[%a ]-: ", "")) end
 
--- The functions that a cause names.
 local function cause_block(cause)
   local function value_of(value) return value and text.value(value, cause.unit) or words.ABSENT end
   local rows = lists.map(cause.parts, function(part)
@@ -215,7 +210,7 @@ local function cause_block(cause)
       lists.map(cause.absent, function(why) return "not looked into: " .. text.safe(why) end) } }
 end
 
--- How many limits fail, hold …, the gravest first: "Gate: 1 fails, 2 holds".
+-- The gravest first: "Gate: 1 fails, 2 holds".
 local function title_of(rows)
   local parts = lists.map({ "fail", "uncountable", "undecided", "pass" }, function(state)
     local count = #of_state(rows, state)
@@ -273,7 +268,6 @@ end
 
 local HOST = { "hostname", "cpu", "microcode", "os_kernel" }
 
--- Which run it was: of the one that was checked, and of each baseline.
 local function run_entry(result)
   local header = result.header
   return { path = json.or_null(result.path), started = json.or_null(header.started),

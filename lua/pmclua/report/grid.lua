@@ -56,7 +56,6 @@ local function widths_of(columns, rows)
   return widths
 end
 
--- The width of the columns up to the `last` one.
 local function width_until(columns, widths, shown, last)
   local total, first = 0, true
   for k = 1, last do
@@ -77,12 +76,10 @@ local function next_to_drop(columns, shown)
   return order
 end
 
--- One column of rows as rows of their own.
 local function column_rows(rows, k)
   return lists.map(rows, function(row) return { not (row.span and k >= row.span) and row[k] or "" } end)
 end
 
--- Takes back what columns were given beyond their texts, while that is needed.
 local function give_back(columns, rows, widths, too_wide)
   for k, column in ipairs(columns) do
     if too_wide() > 0 and column.least then
@@ -171,7 +168,6 @@ local function move_spans(rows, columns, shown)
   end
 end
 
--- How many bytes some names begin with in common.
 local function common_bytes(names)
   for count = 1, #(names[1] or "") do
     local byte = names[1]:byte(count)

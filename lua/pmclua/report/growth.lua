@@ -25,7 +25,7 @@ local function in_unit(growth, range)
   return text.rounded(range.value, (range.high - range.low) / 2, growth.unit)
 end
 
--- b with its sign: "+ 41 ns", "- 3"; nothing where it may be 0.
+-- b with its sign: "+ 41 ns"; nothing where it may be 0.
 local function added(growth, b)
   if b.low <= 0 and b.high >= 0 then return "" end
   local size = { value = math.abs(b.value), low = b.low, high = b.high }
@@ -150,7 +150,6 @@ local function prediction(growth, who, size)
     text.interval(predicted.low, predicted.high, predicted.value, growth.unit))
 end
 
--- Notes on one fit: other shapes, breaks, predictions.
 local function notes_of(growth, at)
   if growth.why then return {} end
   local who, list = subject(growth), {}

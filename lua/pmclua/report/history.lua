@@ -31,7 +31,6 @@ end
 
 local MOST_ROWS = 40                    -- of a page's table; its chart has all values
 
--- The first and the last point, and both sides of each step.
 local function telling(points)
   local list = {}
   for i, point in ipairs(points) do
@@ -57,7 +56,6 @@ end
 local WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 220, 84, 12, 14, 26
 local MOST_DOTS = 120                   -- of more points the line alone is drawn
 
--- Where points lie, with 5 % of room above and below.
 local function scales(points)
   local low, high = math.huge, -math.huge
   for _, point in ipairs(points) do

@@ -34,13 +34,11 @@ local function section(id, title, content)
   return element("section", element("h2", escape(title)) .. content, ('id="%s"'):format(id))
 end
 
--- Notes as a list; "" where there are none.
 local function notes_list(notes)
   local items = lists.map(notes, function(note) return element("li", escape(note)) end)
   return #items > 0 and element("ul", table.concat(items), 'class="notes"') or ""
 end
 
--- Two columns: what, and what it is.
 local function facts(rows)
   local parts = lists.map(rows, function(row)
     local name = element("th", escape(row[1]), 'scope="row"')
@@ -103,7 +101,6 @@ end
 
 local LONG = 28                 -- characters of a cell from which on it may be broken
 
--- The class attribute of a cell; nil: it has no class.
 local function class_of(column, tone, content)
   local classes = { (column.align or "left") ~= "left" and "number" or nil }
   if column.name == "shape" or column.name == "verdict" then classes[#classes + 1] = column.name end
@@ -145,7 +142,6 @@ local function image(svg, title)
   return ('<img alt="%s" src="data:image/svg+xml,%s">'):format(escape(title), data)
 end
 
--- A block as an element, the `number`-th; one that has a drawing is shown by that.
 local function block(shown, number)
   local id = number and (' id="table-%d"'):format(number) or ""
   local title = #shown.title > 0 and element("figcaption", escape(table.concat(shown.title, " · "))) or ""
@@ -180,7 +176,7 @@ local function figure(plot)
   return element("figure", caption .. image(in_the_dark(plot.svg), plot.title))
 end
 
--- The result's plots where gnuplot is installed; else why the page has none.
+-- The result's plots, or why the page has none.
 local function plots(report, options)
   local drawn = options.plots or report.plots
   if type(drawn) == "function" then drawn = drawn() end
@@ -266,7 +262,6 @@ local function how_obtained(result)
   return facts(rows)
 end
 
--- How to make it again: facts, and the texts of script and sources to unfold.
 local function made_again(result)
   local again = require "pmclua.report.provenance"
   local texts = lists.map(again.texts(result.header), function(stored)
@@ -279,7 +274,6 @@ end
 
 -- ---- the page ------------------------------------------------------------------------------------------
 
--- How the result came about.
 local function background(result)
   return section("plan", "Plan", plan(result)) .. section("host", "Host", host(result))
     .. section("again", "How to make it again", made_again(result))
@@ -307,7 +301,6 @@ local function contents(report)
   return element("nav", element("ul", table.concat(items)), 'aria-label="Contents"')
 end
 
--- Sections that unfold.
 local function details(report)
   return joined(report.details and report.details() or {}, function(detail)
     local blocks = joined(detail.blocks, function(detail_block) return block(detail_block) end)

@@ -17,7 +17,6 @@ local ORDER = { "results", "command", "mean", "stddev", "median", "user", "syste
 
 local function seconds(list) return lists.map(list, function(ns) return ns / NS end) end
 
--- A list of values that are all known; nil where one is not.
 local function all_known(list) return not lists.contains(list, false) and list or nil end
 
 -- hyperfine's parameters are texts.

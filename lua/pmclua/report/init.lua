@@ -62,7 +62,6 @@ local function form_of(format, kind)
   return lists.find({ unpack(format, 2) }, function(form) return KINDS[kind][form] end)
 end
 
--- The same of a format's name.
 local function form_named(name, kind)
   local format = lists.find(FORMATS, function(row) return row[1] == name end)
   return format and form_of(format, kind)

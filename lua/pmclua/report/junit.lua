@@ -11,7 +11,6 @@ local M = {}
 
 local ELEMENTS = { fail = "failure", uncountable = "error", undecided = "skipped" }
 
--- The causes of a limit, as text below its message.
 local function cause_text(row, causes)
   local lines = {}
   for _, cause in ipairs(causes or {}) do

@@ -34,7 +34,7 @@ function Growth:sentence() return require("pmclua.report.growth").sentence(self)
 
 function Gate:summary() return (self:report { format = "text" }:gsub("\n$", "")) end
 
--- Writes a report of a kind to a file, whose ending says the format where nobody does. Each rank of a launch has its own.
+-- Writes a report to a file, whose ending gives the format by default. Each rank of a launch has its own file.
 local function write(self, kind, path, options)
   local format = options.format or path and require("pmclua.report").format_of(path, kind)
   local shown = setmetatable({ format = format }, { __index = options })

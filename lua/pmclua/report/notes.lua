@@ -20,7 +20,6 @@ local function names_of(items)
   return text.list(lists.map(items, function(item) return text.safe(item.name) end))
 end
 
--- One note for all events that share it.
 local function add_together(list, events, said_of)
   for _, group in ipairs(lists.groups(events, said_of)) do
     add(list, ("%s: %s"):format(names_of(group), group.key))
@@ -65,7 +64,7 @@ local function simulated(result, list)
   add(list, ("%s: simulated by %s"):format(names_of(lists.joined { events, metrics }), how))
 end
 
--- A label where it is needed to tell what a note is about.
+-- A label, where notes are about several cells.
 local function about(result, label, reason)
   return #result:list() > 1 and text.safe(label) .. ": " .. reason or reason
 end
@@ -183,7 +182,6 @@ local function stopping(result)
   return STOPPED[why]:format(text.plural(count, "repetition"), text.duration(rule.seconds)) .. missed
 end
 
--- Whether the median of a time is known as narrowly as the margin.
 local function has_narrow_time(result)
   return lists.any(result:list(), function(cell)
     return lists.any(result.events, function(event)
@@ -212,7 +210,6 @@ local function problems(result, list)
   for _, lack in ipairs(result.problems) do add(list, "stored result: " .. text.safe(lack)) end
 end
 
--- The user's notes: "commit = 1a2b3c".
 local function own_notes(header)
   local parts = lists.map(lists.keys(header.notes or {}), function(name)
     return ("%s = %s"):format(text.safe(name), text.safe(header.notes[name]))
@@ -220,7 +217,6 @@ local function own_notes(header)
   return #parts > 0 and "noted: " .. table.concat(parts, ", ") or nil
 end
 
--- The hosts of a result that has several, those of one CPU together.
 local function on_hosts(result)
   local hosts = require "pmclua.result.hosts"
   local kinds = lists.groups(hosts.of(result) or {}, function(host) return host.cpu or "?" end)
@@ -260,7 +256,6 @@ function M.failure(result)
   return list
 end
 
--- The events that quantities are, or are computed from; all by default.
 local function events_of(result, names)
   if not names then return result.events end
   local needed = lists.set(require("pmclua.result.values").events_needed(result, { needs = names }))

@@ -25,7 +25,7 @@ local function is_absent(list)
   return not lists.any(list, function(row) return row.cell.n > 0 or row.baseline.n > 0 end)
 end
 
--- The rows of a quantity in each pair, in the order of the first's, the primary one's first.
+-- The primary quantity first.
 local function quantities(compared)
   local all = lists.joined(lists.column(compared, "rows"))
   return lists.first_those(lists.groups(all, function(row) return row.name end), function(its_rows)
@@ -65,7 +65,6 @@ local function has_primary(pair)
   return lists.any(pair.rows, function(row) return row.primary end)
 end
 
--- The footnotes of all pairs, each once; reasons name their pair.
 local function notes_under(result, comparison, compared)
   local list = {}
   for _, pair in ipairs(compared) do

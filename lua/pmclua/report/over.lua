@@ -48,8 +48,7 @@ local IS_HOST = { host = true, node = true }
 
 -- ---- what there is --------------------------------------------------------------------------------------
 
--- The standard deviation by the median of absolute deviations; where most values are one, by their mean (Iglewicz and
--- Hoaglin). And the median.
+-- The standard deviation from the median absolute deviation, or from the mean one where most values are equal
 local function spread_of(values)
   local mad, median = order.mad_of(order.sorted(values))
   if mad > 0 then return mad / NORMAL_MAD, median end
@@ -66,13 +65,13 @@ local function outliers_of(levels, looks)
   return lists.where(levels, function(level) return math.abs(level.value - median) / spread > limit end)
 end
 
--- What a level is called, with its host where that says more.
+-- The level, with its host where that says more.
 local function level_words(by, level)
   local label = ("%s %s"):format(IS_HOST[by] and "node" or text.safe(by), words.level(by, level.level))
   return level.host and ("%s on %s"):format(label, text.safe(level.host)) or label
 end
 
--- The values of a quantity by level, from the least on.
+-- From the least on.
 local function levels_of(cells_of, columns, name, host_of)
   local levels, last = {}, nil
   for _, level in ipairs(columns) do
@@ -137,7 +136,7 @@ function M.of(result, names, by)
   check(result, by)
   local grid, list, host_of = side_by_side.arrange(result, by), {}, host_reader(result, by)
   grid.columns = lists.where(grid.columns, is_level)
-  -- What has no level at all: the whole of a run whose threads are the levels.
+  -- A whole run has no level where its threads are the levels.
   local rest = lists.where(grid.rest, function(label) return next(grid.cells[label]) ~= nil end)
   local looks = #grid.columns * #names * #rest
   for _, name in ipairs(names) do
@@ -154,7 +153,7 @@ end
 
 -- ---- notes ----------------------------------------------------------------------------------------------
 
--- Outliers by what they are called: a node where all of its levels are, else the level itself.
+-- Whole nodes that are outliers stand for their levels.
 local function subjects_of(row, by)
   if IS_HOST[by] or not row.outliers[1].host then
     return lists.map(row.outliers, function(outlier) return { outlier } end)
@@ -168,7 +167,7 @@ local function subjects_of(row, by)
   end))
 end
 
--- "rank 3-7,9": of levels that are no numbers, how many.
+-- "rank 3-7,9"; of levels that are no numbers, their count.
 local function levels_words(by, outliers)
   local levels = lists.column(outliers, "level")
   local are_whole = lists.all(levels, function(level)
@@ -184,7 +183,7 @@ local function subject_words(by, subject)
   return ("node %s (%s)"):format(text.safe(subject.node), levels_words(by, subject))
 end
 
--- Many outliers in one text: of hosts "node n[03,07]".
+-- Many outliers in one text: "node n[03,07]".
 local function folded_words(by, outliers)
   if not IS_HOST[by] then return levels_words(by, outliers) end
   return "node " .. text.safe(hosts.folded(lists.column(outliers, "level")))
@@ -267,7 +266,6 @@ end
 
 local FEW_NODES = 5
 
--- B against A over the nodes that have both.
 local function compared_table(over, pair)
   local a, b, notes, count = text.safe(pair.baseline.workload), text.safe(pair.cell.workload), {}, #pair.nodes
   if a == b then a, b = "baseline", "value" end

@@ -34,8 +34,7 @@ local function add_workload(rows, workload, is_alone)
   for _, field in ipairs(FIELDS) do add(rows, "  " .. field[2], workload[field[1]], field[3]) end
 end
 
--- Files that were made in the same way but for the number of their shard, with the rows of it: of hosts that in which
--- they differ.
+-- Files that differ in the number of their shard alone, and the hosts that differ.
 local function alike(header)
   local facts = require("pmclua.result.origins").host_facts(header)
   return lists.groups(lists.map(header.sources or {}, function(source)

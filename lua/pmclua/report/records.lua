@@ -33,7 +33,6 @@ local function columns_of(result)
   return lists.joined { { FIRST }, lists.column(factors, "title"), LAST }
 end
 
--- The first fields of all records of an event in a cell, up to `unit`.
 local function start_of(lines, result, cell, summary)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
@@ -52,12 +51,10 @@ local function pass_of(cell, block)
   end
 end
 
--- The last fields of all records of a cell's event: no reason, and the fitted line.
 local function end_of(lines, fit)
   return lines.separator .. lines:join({ nil, fit.slope, fit.intercept, fit.r2 }, 4)
 end
 
--- A number, empty where it is absent, and what separates it from the next field.
 local function add_number(out, value, separator)
   if value then out:number(value) end
   out:add(separator)

@@ -103,7 +103,7 @@ local PAIR_SAID = {
 
 local NO_DURATIONS = "%s without numbers: "
 
--- Beside calls whose durations are not known either, only why.
+-- Where durations are unknown too, only the reason.
 local function form_of(region, fact)
   local why = fact[1] == "switching" and region_calls.why_not(region, "duration")
   if why then return NO_DURATIONS .. why:gsub("%%", "%%%%") end
@@ -245,7 +245,6 @@ end
 
 local MOST_THREADS = 20
 
--- Below the region's own table.
 local function thread_block(result, region)
   local list = lists.copy(region.threads)
   table.sort(list, function(a, b)

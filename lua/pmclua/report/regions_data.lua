@@ -59,7 +59,6 @@ function M.facts(result) return { value = M.entry(result) } end
 
 local FACTS = { "region", "tid", "start_ns", "level", "duration", "cpu_time" }
 
--- The fields of the CSV, and which column of a call each is.
 local function csv_columns(result, run)
   local names, columns = { unpack(FACTS) }, { [5] = 1, [6] = 2 }
   for index, event in ipairs(result.events) do
@@ -71,7 +70,6 @@ local function csv_columns(result, run)
   return names, columns
 end
 
--- Which fields the calls of each region have.
 local function known_fields(result, names)
   local known = {}
   for i, region in ipairs(result) do

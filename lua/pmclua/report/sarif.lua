@@ -44,7 +44,7 @@ local function program_of(gate, row)
   end
 end
 
--- Whether it is in a file below the working directory: one of the change's own.
+-- The file is below the working directory: part of the change.
 local function is_own(part)
   return located(part) and require("pmclua.core").stat(part.source) ~= nil
     and not relative(part.source):find "^/"

@@ -31,7 +31,6 @@ local function share(range)
   return ("%s %%"):format((text.rounded(100 * range.value, 100 * half_of(range))))
 end
 
--- " [4.1 … 4.9]", or nothing.
 local function bracketed(range, unit)
   return range.low and range.low < range.high and (" [%s]"):format(ends(range, unit)) or ""
 end
@@ -40,7 +39,6 @@ local function place(scaling, level)
   return ("%s %s"):format(text.safe(scaling.by), words.level(scaling.by, level))
 end
 
--- How fast it gets at most.
 local function limit_words(scaling)
   local limit = scaling.limit
   local as = (" times as fast as at %s, however many"):format(place(scaling, 1))
@@ -150,7 +148,7 @@ local function triple(estimate)
     high = json.or_null(estimate.high) } or json.null
 end
 
--- No limit is none that JSON could hold.
+-- JSON has no infinity.
 local function finite(estimate)
   if not estimate then return json.null end
   local function of(value) return value ~= math.huge and value or nil end

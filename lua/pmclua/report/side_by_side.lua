@@ -26,7 +26,7 @@ end
 
 local function heading(by, level) return by == "workload" and text.safe(level) or words.level(by, level) end
 
--- The rest of what a cell is of: levels of other factors, parts.
+-- Levels of other factors, and parts.
 local function rest_of(cell, by, varies)
   local parts = lists.map(cell.result.header.factors, function(factor)
     local name = factor[1]
@@ -37,7 +37,6 @@ local function rest_of(cell, by, varies)
   return table.concat(lists.joined { parts, require("pmclua.result.cell").parts(cell, by) }, ", ")
 end
 
--- Verdicts by cell and quantity.
 local function verdicts_of(comparison)
   local by_cell = {}
   for _, pair in ipairs(comparison and comparison.pairs or {}) do

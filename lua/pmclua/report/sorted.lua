@@ -13,7 +13,6 @@ local M = {}
 ---@field orders { [1]: string, [2]: (fun(line: table): any)|nil }[] name and key: the largest number first, texts as in
 ---  a dictionary; without a key the order of the rows
 
--- The place of each line in an order.
 local function places_of(lines, key)
   local order, places = {}, {}
   for i in ipairs(lines) do order[i] = i end

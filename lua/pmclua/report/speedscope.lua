@@ -6,7 +6,6 @@ local mean = require "pmclua.stats.mean"
 
 local M = {}
 
--- The names of all frames, and for each stack the indices of its own.
 local function frames_of(stacks)
   local frames, at, indices = {}, {}, {}
   for _, entry in ipairs(stacks.list) do

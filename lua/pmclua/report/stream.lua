@@ -13,7 +13,6 @@ local M = {}
 
 local ABSENT = "–"
 
--- Calls f with the line's name and interval: the whole, then each part.
 local function each_line(sample, is_divided, f)
   f(is_divided and "all" or nil, sample)
   if not is_divided then return end

@@ -11,7 +11,6 @@ local rows = require "pmclua.report.rows"
 
 local M = {}
 
--- Cells by level and by group, both in the order of the plan.
 local function arrange(shown, swept)
   local varies, grid = cells.varying(shown), { levels = cells.levels(shown, swept), cells = {} }
   local function group_of(cell) return cells.label(cell, varies, swept) end
@@ -39,7 +38,6 @@ end
 
 -- ---- several groups side by side -----------------------------------------------------------------------
 
--- The columns of a cell in a row: value, ±, and what one element costs.
 local function group_cells(cell, name, per)
   if not cell then return "left out", "", "" end
   local summary = cell:summary(name)
@@ -89,7 +87,7 @@ local function side_by_side(result, grid, swept, about)
   return list, group_columns(result, grid, swept, about)
 end
 
--- Several groups that are compared with one, too wide side by side: below each other at each level.
+-- Groups compared with one group, too wide side by side: below each other at each level.
 local function below_each_other(result, grid, swept, about)
   local list = {}
   local compared = lists.find(grid.groups, function(group) return about.verdicts.groups[group] end)
@@ -108,8 +106,7 @@ local function below_each_other(result, grid, swept, about)
   return list, columns
 end
 
--- The compared row of each cell that has a baseline; and of each group that has any, the groups of its
--- baselines.
+-- Compared rows by cell, and by group the groups of their baselines.
 local function verdicts_of(grid, comparison, name)
   if not comparison then return nil end
   local compared, group_of = { groups = {}, level = comparison.level }, {}
@@ -133,7 +130,6 @@ end
 -- Groups that fit into 80 columns; fewer where each has a column for its elements; of those with verdicts one.
 local GROUPS_ABREAST, WITH_ELEMENTS_ABREAST, VERDICTS_ABREAST = 4, 2, 1
 
--- The groups of a part: those compared, each beside its baseline, in the order of the plan.
 local function part_of(grid, chosen, verdicts)
   local wanted = lists.set(chosen)
   for _, group in ipairs(chosen) do
@@ -143,7 +139,6 @@ local function part_of(grid, chosen, verdicts)
   return { levels = grid.levels, cells = grid.cells, groups = groups }
 end
 
--- Parts of a grid that fit side by side.
 local function split(grid, about)
   local verdicts, parts = about.verdicts, {}
   local others = lists.where(grid.groups, function(group) return not verdicts or verdicts.groups[group] end)
@@ -163,7 +158,6 @@ local function cells_of(grid)
   end))
 end
 
--- Footnotes of one quantity in these groups: where there is no line, and what varies between layouts.
 local function notes_under(grid, name, say, about)
   local shown = cells_of(grid)
   local summaries = lists.map(shown, function(cell) return cell:summary(name) end)
@@ -174,7 +168,6 @@ local function notes_under(grid, name, say, about)
     about and footnotes.undecided(shown, about.verdicts, about.swept) or {} }
 end
 
--- One quantity in one group of cells.
 local function lay_out_alone(result, grid, swept, name)
   local list, columns = alone_table(result, grid, swept, name)
   return { { rows = list, columns = columns, notes = notes_under(grid, name, rows.region_note) } }
@@ -211,7 +204,6 @@ local function compare(result, names)
   return comparison and #comparison.pairs > 0 and comparison or nil
 end
 
--- Events and metrics without a value in any cell, and why.
 local function absent_table(shown, names)
   local list = {}
   for _, name in ipairs(names) do

@@ -17,7 +17,6 @@ local function painter(colour)
   end
 end
 
--- Parts joined, broken between parts where a line is full.
 local function title_lines(parts, width, separator)
   local lines, line = {}, nil
   for _, part in ipairs(parts) do
@@ -76,7 +75,6 @@ local function put_block(lines, shown, terminal, paint)
   for _, note in ipairs(shown.notes) do lists.append(lines, text.hang({ note }, terminal.width)) end
 end
 
--- Texts below the blocks, after an empty line.
 local function put_texts(lines, texts, terminal, lay_out)
   if #texts > 0 and #lines > 0 then lines[#lines + 1] = "" end
   for _, line in ipairs(terminal.utf8 and texts or ascii_list(texts)) do

@@ -80,7 +80,7 @@ end
 
 local MOST_COMPARED = 4        -- levels that each have a table of their own, against the baseline
 
--- Whether a factor is to be read down a table: not where its few levels are what is compared.
+-- Few levels that are compared are not a sweep.
 local function has_sweep(result)
   local baseline, shown = result.header.baseline, result:list()
   return lists.any(result.header.factors, function(factor)
@@ -100,7 +100,6 @@ local function compared_names(result)
   return list
 end
 
--- Where the metrics are a vendor's tree of several nodes: B's difference from A by node.
 local function add_tree(tables, result)
   local tree = result:topdown()
   if not tree or #tree.nodes < 2 then return tables end
@@ -123,7 +122,7 @@ function M.shown_names(result, asked)
   end)
 end
 
--- A comparison of everything, so that verdicts are the same, of which these quantities are shown.
+-- Everything is compared, so that verdicts do not depend on what is shown.
 local function compared_of(result, names)
   if not result.header.baseline then return nil end
   local comparison = result:compare { names = compared_names(result) }
@@ -167,7 +166,6 @@ function M.followed(result)
   return lists.map(numbers, function(number) return require("pmclua.result.regions").of(result, number) end)
 end
 
--- Whether a failure ended it before there was anything to show.
 local function has_nothing(result)
   return ending.of(result) == "failed" and not lists.any(result:list(), function(cell)
     return cell.repetitions + cell.rejected > 0

@@ -6,7 +6,6 @@ local reading = require "pmclua.counting.reading"
 
 local M = {}
 
--- The block of the first pass: each repetition of a cell once.
 local function first_block(cell)
   for pass = 1, #cell.result.header.pass_events do
     if cell.columns.passes[pass] then return cell.columns.passes[pass] end

@@ -7,7 +7,7 @@ local words = require "pmclua.report.words"
 
 local M = {}
 
--- Whether all repetitions of a kernel are of one process that Linux ran; Valgrind fixes what a process happens to get.
+-- Valgrind fixes what a process gets by chance.
 local function is_one_process(cell)
   local header = cell.result.header
   local is_run = lists.any(header.events, function(event) return not event.simulated and not event.status end)
@@ -20,7 +20,6 @@ local function in_clusters(cell)
   return count and (" in %d %s"):format(count, what) or is_one_process(cell) and " in one process" or ""
 end
 
--- How often cells like this one were measured.
 local function repetitions(cell, count, is_fit)
   local result = cell.result
   local parts, warmup = text.plural(count, "repetition") .. in_clusters(cell), result.header.warmup or 0
@@ -30,7 +29,6 @@ local function repetitions(cell, count, is_fit)
   return passes > 1 and ("%s, in %d passes"):format(parts, passes) or parts
 end
 
--- Who was counted in place of the workload, or from when on and with which threads a command was.
 local function span(header)
   local begin = header.delay and text.time(header.delay * 1e9) .. " after exec"
   if header.target then
@@ -40,7 +38,6 @@ local function span(header)
     header.inherit == false and "first thread alone" or "children in")
 end
 
--- By what the ranks were started of which a repetition is the sum; nil: by nothing.
 local function launched_by(cell)
   local workload = lists.find(cell.result.header.workloads or {}, function(declared)
     return declared.name == cell.workload
@@ -91,7 +88,6 @@ local function add(parts, part)
   if part and part ~= "" then parts[#parts + 1] = part end
 end
 
--- How many values there are: of repetitions, or of a region's entries where each is one.
 local function how_many(cell)
   if not M.entries_are_values(cell) then
     return repetitions(cell, cell.repetitions)
@@ -118,7 +114,6 @@ local function interleaved(result, pair)
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
 end
 
--- How many iterations a repetition of both has, where they are the same.
 local function iterations_of_both(pair)
   local cell, least, most = pair.cell, pair.cell:iterations()
   local is_one = cell.per == "iteration" and not cell.fitted and not cell.region and least and least == most

@@ -41,7 +41,6 @@ local function node_row(row)
     tones = { [5] = row.passed and "warn" or nil } }
 end
 
--- The thresholds that were used where the vendor's table has none.
 local function threshold_notes(rows)
   local list, seen = {}, {}
   for _, row in ipairs(rows) do

@@ -8,7 +8,6 @@ local MOST_CELLS = 4                    -- bars of a node
 local THICK = 0.8                       -- all bars of a node, of the room that it has
 local BLUE, ORANGE = 1, 2
 
--- Nodes that any of these cells has a share of, and the rows of each cell by node.
 local function shares_of(topdown, cells)
   local of_cell = lists.map(cells, function(cell) return lists.by(topdown:rows(cell), "node") end)
   local nodes = lists.where(topdown.nodes, function(node)
@@ -23,7 +22,6 @@ local function depth_of(node)
   return depth
 end
 
--- A bar, and its interval where it has one.
 local function bar(row, place, thickness)
   local median, summary = tonumber(row.summary.median), row.summary
   local percent = 100 * row.share

@@ -81,7 +81,6 @@ local LAST = { "region", "thread", "cpu", "node", "level", "parent", "rest", "sh
   "a", "b", "difference", "low", "high", "n", "threshold", "over", "passes", "p", "adjusted", "verdict",
   "status", "why" }
 
--- Factors stand where other CSV has them; a baseline of other levels says them.
 local function columns_of(result)
   local factors = require("pmclua.report.records").factors(result, lists.joined { FIRST, LAST })
   return lists.joined { FIRST, lists.column(factors, "title"), LAST }, factors
@@ -108,7 +107,6 @@ local function node_fields(topdown, cell, row)
     passes = across.passes(topdown.result, node.metric), status = summary.status, why = summary.why }
 end
 
--- The baseline's name; with its levels where there are some.
 local function side_of(baseline)
   if next(baseline.levels) == nil then return baseline.workload end
   return table.concat({ baseline.workload, unpack(lists.assignments(baseline.levels)) }, ", ")

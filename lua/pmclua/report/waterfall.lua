@@ -64,7 +64,7 @@ function M.of(judged, rows, a, b)
   return set_axis { bars = bars, unit = judged.unit }
 end
 
--- The part of a bar that its interval leaves no doubt of; nil: none.
+-- The part of a bar outside its interval; nil: none.
 local function sure_part(bar)
   if bar.kind == "total" or not bar.low then return bar.from, bar.to end
   if bar.low > bar.from then return bar.from, bar.low end

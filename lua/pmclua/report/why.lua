@@ -50,7 +50,6 @@ local function columns(why, what)
     { name = "share", align = "right" }, { name = "verdict", drop = 2 } }
 end
 
--- Lines that are told: those that differ by more than a trifle, and parts that no line has.
 local function is_shown(row)
   return not row.trifle and (ledger.is_named(row) or row.verdict == "skewed" or row.rest)
 end

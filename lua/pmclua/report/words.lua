@@ -35,7 +35,7 @@ function M.rounding(make)
   return ok and made or error(made, 0)
 end
 
--- Half the interval of a value that has one, where it is to be rounded: digits below it mean nothing.
+-- Half the width of a value's interval: digits below it mean nothing.
 local function half_interval(summary)
   if not is_rounding or summary.exact or summary.low == nil or summary.low == summary.high then return nil end
   return (plain(summary.high) - plain(summary.low)) / 2
@@ -209,7 +209,6 @@ function M.levels_where(cell, wanted)
   return parts
 end
 
--- With the parts of its run or target that a cell is of.
 local function with_parts(list, cell)
   return lists.append(list, lists.map(require("pmclua.result.cell").parts(cell), text.safe))
 end
@@ -231,7 +230,7 @@ function M.side(cell, other)
   return table.concat(parts, ", ")
 end
 
---- What two compared cells have in common: workload, levels, part.
+--- The parts of the names of two cells that are equal: workload, levels, part.
 ---@param cell pmclua.Cell
 ---@param other pmclua.Cell
 ---@return string[]

@@ -21,7 +21,6 @@ function M.passes(result, metric)
   return #lists.unique(lists.map(events, function(event) return event.passes[1] end))
 end
 
--- How far the medians of an event in different passes of a cell are apart, as a share of the least.
 local function spread_in(cell, event)
   local least, most
   for _, pass in ipairs(event.passes) do
@@ -31,8 +30,8 @@ local function spread_in(cell, event)
   return least and least > 0 and (most - least) / least or nil
 end
 
---- What shows that the passes did the same work: each event that is in all of them, and how far its medians are
---- apart, as a share, in the cell in which they are farthest.
+--- The events of all passes, which show whether these did the same work, and how far the medians of each are apart,
+--- as a share, in the cell in which they are farthest.
 ---@param result pmclua.Result
 ---@return { name: string, spread: number }[]
 function M.anchors(result)

@@ -20,13 +20,12 @@ local function key_without(cell, by)
   return cell_key.of(cell.workload, lists.without(cell.levels, by), cell)
 end
 
--- A summary with the median of the nodes' medians.
 local function middle(summaries)
   local values = lists.map(summaries, function(summary) return tonumber(summary.median) end)
   return setmetatable({ median = order.median_of(order.sorted(values)) }, { __index = summaries[1] })
 end
 
--- What is concluded of the nodes' rows of one quantity; nil and why where nothing is.
+-- The conclusion on one quantity of the nodes; nil and why where there is none.
 local function conclusion_of(of_nodes, level)
   local ratios = lists.map(of_nodes, function(row)
     local ratio = row.verdict and row.verdict.ratio
@@ -55,7 +54,6 @@ local function row_of(of_nodes, nodes)
   return row
 end
 
--- Gives the rows of all pairs their verdicts: the primary's alone, those of the others together.
 local function judge(pairs_found, level)
   for _, is_primary in ipairs { true, false } do
     local rows = lists.where(lists.joined(lists.column(pairs_found, "rows")), function(row)

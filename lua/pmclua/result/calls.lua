@@ -56,7 +56,7 @@ local RegionCalls = require("pmclua.public.class").new("measuring", "region",
 
 RegionCalls.__about = function(self) return self.name end
 
---- What became of a region's entries, in the order of reports.
+--- Outcomes of a region's entries, in the order of reports.
 M.FACTS = regions.FACTS
 
 -- ---- which column of which pass ------------------------------------------------------------------------
@@ -123,8 +123,7 @@ local NO_TOTAL = "stacks move between threads here, or take turns on one: which 
   .. "not known"
 local NOT_FOLLOWED = "stacks move between threads here, and one thread alone was followed"
 
--- Returns from calls that began where nobody looked: of a command they show that, where one thread of
--- several was followed and nothing was lost.
+-- A command that returns from calls nobody saw begin, although one thread was followed and nothing was lost.
 local function has_come_from_elsewhere(call, all)
   return all.path ~= "all threads" and call.orphans ~= 0 and all.threads_seen ~= 0 and all.lost == 0
     and all.observed_ns == 0
@@ -148,13 +147,13 @@ function M.is_switching(calls)
   return lists.any(calls.runs, function(run) return (found_in(calls, run).switching or 0) ~= 0 end)
 end
 
--- Durations alone are of calls: their sum would count those within others twice.
+-- Calls nest, so the sum of durations would count time twice.
 local function durations(spread)
   return { status = "counted", why = NO_TOTAL, n = spread.n, min = spread.min, max = spread.max,
     mean = spread.n ~= 0 and tonumber(spread.sum) / tonumber(spread.n) or nil }
 end
 
--- Without what probing costs, where that is to be taken off: so much further.
+-- Column of the corrected value.
 local function column_without(self, run, column)
   return column + (spent.is_taken_off(self, run) and run.regions.costs_from or 0)
 end
@@ -176,7 +175,7 @@ local function zero_cause(event)
   if not reading.known(event, 0) then return "not-counted", reading.why(event, "too-small") end
 end
 
--- The status of what a run has no number of, and why; nil where it may have one.
+-- The status of a number that a run lacks, and why; nil where it may have one.
 local function absence(self, run, column, event, is_self)
   local calls_found = found_in(self, run)
   -- Probes are on the PMU with the events: what they did not see may have been.
@@ -190,7 +189,7 @@ local function absence(self, run, column, event, is_self)
   return why and "not-counted", why
 end
 
--- The run and column that have an event's numbers; nil, a status and why where none has.
+-- The run and column with an event's numbers; nil, a status and why where none has them.
 local function counted(self, name, is_self)
   local run, column, event = column_of(self, name)
   if not run then return nil, event.status or "not-counted", column end
@@ -217,7 +216,7 @@ local function add_sum(values, event, sums, column, calls)
   values.mean = calls > 0 and values.sum / calls or nil
 end
 
---- What the calls took of an event, with their callees or by themselves.
+--- An event's counts in calls, with or without their callees.
 ---@param name string an event's field, "duration" or "cpu_time"
 ---@param is_self? boolean without the callees that are regions, too
 ---@return pmclua.RegionValues

@@ -42,7 +42,7 @@ local methods = Cell.__index
 
 local function kind_of(unit) return unit == "ns" and "time" or "count" end
 
--- What has this name, and how its values are read; nil where nothing has.
+-- The event or metric of a name, and the reader of its values; nil where there is none.
 local function source_of(cell, name)
   local result = cell.result
   local event, metric = result.event_by_field[name], result.metric_by_name[name]
@@ -58,7 +58,6 @@ local function source_of(cell, name)
   end
 end
 
--- The field of a name as a person may write it.
 local function field_of(name)
   return type(name) == "string" and name:find "[-:]" and require("pmclua.base.text").field(name) or name
 end
@@ -103,7 +102,7 @@ function Cell:values_by_block(name)
   return values.by_block(M.read(self, name))
 end
 
---- What the slope of an event or metric of a fitted cell is computed from.
+--- The estimate behind the slope of an event or metric of a fitted cell.
 ---@param cell pmclua.Cell
 ---@param name string
 ---@return pmclua.Estimate
@@ -173,7 +172,7 @@ function M.parts(cell, but)
   end)
 end
 
---- What tells this cell from others: "rows, n = 256".
+--- The name that tells this cell from others: "rows, n = 256".
 ---@return string
 function Cell:label()
   local levels = lists.map(self.result.header.factors, function(factor)

@@ -68,14 +68,13 @@ end
 ---@return any[]? nil where they are independent
 function M.of_pairs(ours, theirs, indices) return M.of_blocks({ ours, theirs }, indices) end
 
---- What a cell's clusters are called.
+--- The word for a cell's clusters.
 ---@param cell pmclua.Cell
 ---@return "layouts"|"processes"
 function M.word(cell) return cell.result.header.layouts and "layouts" or "processes" end
 
 -- ---- means -----------------------------------------------------------------------------------------------
 
--- Values by their clusters, in the order of the first of each.
 local function grouped(values, ids)
   local groups, by_id = {}, {}
   for i, value in ipairs(values) do
@@ -130,7 +129,7 @@ function M.pairs(ids, ...)
   return unpack(lists.map({ ... }, function(values) return lists.map(grouped(values, ids), mean) end))
 end
 
---- What is said of too few values, said of clusters.
+--- A reason about too few values, in terms of clusters.
 ---@param cell pmclua.Cell
 ---@param reason? string
 ---@return string?

@@ -59,7 +59,6 @@ local function sampled_cells(result, event)
   end)
 end
 
--- A and B of at most two cells: the baseline, or the first.
 local function sides(result, cells)
   if #cells > 2 then
     explain.misuse(("%d cells were sampled: choose two, as in r:only { n = 512 }:where()"):format(#cells), 4)
@@ -195,21 +194,18 @@ local function side_lines(profiles_of_side, place, by)
   return { lines = place and profile_lines(profiles_of_side, place, by) or {}, n = #profiles_of_side }
 end
 
--- Which lines of the two sides are one, where a function is of two builds.
 local function pairing_of(self, place, other)
   if not (place and other) or match.build_of(place) == match.build_of(other) then return nil end
   self.pairing = self.pairing or require("pmclua.ledger.lines").pairing(self.a, self.b)
   return self.pairing
 end
 
--- Values of each repetition, 0 where there are none.
 local function dense(values, profiles_of_side)
   local list = {}
   for i = 1, #profiles_of_side do list[i] = values[i] or 0 end
   return list
 end
 
--- Gives rows of a listing their verdicts: they are judged together.
 local function judge_rows(self, rows)
   if #rows == 0 then return end
   local samples = self.a[1].period

@@ -34,7 +34,7 @@ local function reading_at(block, index, i)
   return counts and counts[i]
 end
 
--- Whether it is not known of each program that was executed if Linux ended its counting.
+-- Whether a program was executed whose counting Linux may have ended.
 local function is_unwatched(cell, event)
   if event.tool or event.simulated then return false end
   return lists.any(cell.result.remarks or {}, function(remark)
@@ -128,7 +128,6 @@ local function column_of(cell, event)
   return first
 end
 
--- Whether every reading is 0, of a code that the PMU may not have.
 local function is_doubtful(event, column)
   if not reading.is_unverified(event) then return false end
   local has_zero = false
@@ -158,7 +157,7 @@ function M.fit(cell, column)
   return lines[column.block]
 end
 
---- What reads the values of a column, which are per iteration where the workload is a kernel. Nil and why
+--- The reader of a column's values, which are per iteration where the workload is a kernel. Nil and why
 --- where the cell needs a fitted line and has none.
 ---@param cell pmclua.Cell
 ---@param column pmclua.Column
@@ -177,7 +176,7 @@ function M.reader(cell, column)
   end, fit
 end
 
--- Whether Linux dropped the events: a command always runs, so it did; for a target, the remarks say so.
+-- A command always runs, so Linux dropped its events; for a target, the remarks say so.
 local function was_dropped(cell)
   if not cell.result.header.target then return cell.kind == "command" end
   return lists.any(cell.result.remarks or {}, dropped.is_remark)

@@ -67,13 +67,11 @@ local function block_of(columns, record)
   return blocks[record.pass]
 end
 
--- What is said of some repetitions alone, by a name or an event.
 local function sparse(notes, of)
   if not notes[of] then notes[of] = {} end
   return notes[of]
 end
 
--- Notes an event's times where they are needed. Returns whether it ran at all.
 local function note_times(block, event, i, value, enabled, running, most)
   local is_plain = reading.is_throughout(enabled, running)
     and not (most and value and reading.is_impossible(most, value, running))
@@ -116,10 +114,10 @@ local function value_of(record, tools, event)
   return value
 end
 
--- What is noted of a repetition besides its counts, where there is something.
+-- Notes on a repetition besides its counts.
 M.NOTES = { "process", "incomplete", "launcher" }
 
--- What most repetitions of a block have in common.
+-- Fields that most repetitions of a block share.
 M.COMMON = { "source", "host" }
 
 local function add_notes(block, record, i)
@@ -150,7 +148,6 @@ end
 
 -- ---- many repetitions at once ------------------------------------------------------------------------------
 
--- Appends n numbers: those in `values` after `start`, or where that is nil one and the same.
 local function append(column, n, values, start, same, plus)
   local before = column.n
   core.column_expects(column, n)
@@ -161,7 +158,6 @@ local function append(column, n, values, start, same, plus)
   end
 end
 
--- Appends the n counts of an event, the k-th of which `packed` has.
 local function append_counts(block, event, own, packed, values, most)
   local before, enabled, running = block.index.n - packed.n, nil, nil
   if own.count then enabled, running = packed.enabled[own.times], packed.running[own.times] end
@@ -233,7 +229,6 @@ local function count_failure(columns, record)
     or { outcome = outcome, exit = record.exit, signal = record.signal, why = record.why }
 end
 
--- Notes which repetition it was; what it counted is in its row, if it has one.
 local function note_failure(columns, record, row)
   columns.failures[#columns.failures + 1] = { pass = record.pass, index = record.index, order = record.order,
     warmup = record.warmup, outcome = record.outcome, exit = record.exit, signal = record.signal,

@@ -12,7 +12,7 @@ local M = {}
 
 local EXCLUSIONS = { "exclude_user", "exclude_kernel", "exclude_hv", "exclude_idle", "exclude_guest",
   "exclude_host" }
--- What a config means is the PMU's; ids of tracepoints, addresses and places in programs are of one day.
+-- A config is the PMU's code; ids of tracepoints, addresses and places in programs change from day to day.
 local ENCODING = { "config", "config1", "config2", "config3", "precise_ip" }
 local TRACEPOINT, BREAKPOINT = 2, 5
 
@@ -25,7 +25,6 @@ end
 
 local function is_set(attr, name) return word(attr[name]) ~= "0" end
 
--- Which levels an attr counts, in words.
 local function levels_of(attr)
   local user, linux = not is_set(attr, "exclude_user"), not is_set(attr, "exclude_kernel")
   if user and linux then return "user space and Linux" end
@@ -37,7 +36,7 @@ local function excludes_alike(event, other)
   local ours, theirs = levels_of(event), levels_of(other)
   if ours ~= theirs then return ours, theirs end
   for _, name in ipairs(EXCLUSIONS) do
-    -- A hypervisor's own work is not seen from within: an ordinary user's events leave it out.
+    -- An ordinary user's events exclude the hypervisor, whose work is not seen from within anyway.
     local differs = name ~= "exclude_hv" and is_set(event, name) ~= is_set(other, name)
     if differs then return name .. " " .. word(event[name]), name .. " " .. word(other[name]) end
   end
@@ -55,7 +54,7 @@ local function encoded_alike(event, other)
   end
 end
 
--- What a label stands for: "x = syscalls:sys_enter_read:u" is syscalls:sys_enter_read.
+-- The event behind a label: "x = syscalls:sys_enter_read:u" is syscalls:sys_enter_read.
 local function location_of(event)
   local spec = (event.spec or event.name):gsub("^%s*[%w_]+%s*=%s*", "")
   return spec:match "^([^:]+:[^:]+)" or spec
@@ -65,7 +64,7 @@ local DYNAMIC = 6                        -- types from here on are numbered anew
 
 local function is_dynamic(event) return event.attr ~= nil and kinds.type_of(event.attr) >= DYNAMIC end
 
--- What each member of two events is where it must be the same.
+-- Fields of two events that must agree.
 local MEMBERS = {
   { "counters without an attr", function(event) return table.concat(event.simulated or {}, "+") end },
   { "unit", function(event) return event.unit or "" end },
@@ -110,7 +109,6 @@ end
 
 local function said(value) return value == nil and "none" or tostring(value) end
 
--- A process is another one each time; CPUs and cgroups are what they are called.
 local function target_of(header)
   local name = header.target
   return name and (name:match "^process" or name:match "^thread" or name) or nil
@@ -161,7 +159,7 @@ end
 
 -- ---- what programs were asked for ---------------------------------------------------------------------------
 
--- Each thing that a workload is given besides its program, which may be another one; as text.
+-- Each input of a workload besides its program, which may be another one; as text.
 local GIVEN = {
   { "arguments", function(facts) return facts.argv and shellwords.join { unpack(facts.argv, 2) } end },
   { "arguments", function(facts) return facts.arguments end },
@@ -172,7 +170,7 @@ local GIVEN = {
   { "words of its launcher", function(facts) return facts.launch and shellwords.join(facts.launch) end },
 }
 
---- What the workload of a cell is given, by its place in GIVEN; nil where a header does not say.
+--- The inputs of a cell's workload, by their places in GIVEN; nil where a header has none.
 ---@param header table
 ---@param workload string
 ---@param levels table<string, any>
@@ -184,7 +182,7 @@ function M.given(header, workload, levels)
   end)
   if not facts or facts.unknown then return nil end
   local texts = lists.map(GIVEN, function(given) return given[2](facts) or "" end)
-  -- Files that were merged before commands had launchers end there.
+  -- Files merged before launchers were stored end there.
   if texts[#GIVEN] == "" then texts[#GIVEN] = nil end
   return texts
 end

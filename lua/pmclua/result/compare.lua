@@ -56,7 +56,6 @@ local Comparison = require("pmclua.public.class").new("results", "comparison", "
 
 function Comparison:__tostring() return self:report() end
 
--- A pair as scripts iterate over them: what each row found, by its field.
 local Pair = require("pmclua.public.class").new("results", "pair")
 
 Pair.__about = function(self) return ("%s against %s"):format(self.cell:label(), self.baseline:label()) end
@@ -187,7 +186,7 @@ local function values_of(pair, name, are_simulated)
   return a, b
 end
 
--- What is concluded of a quantity in a pair, by the level of its interval; nil and why where nothing is.
+-- The conclusion on a quantity of a pair, by the level of its interval; nil and why where there is none.
 ---@param asked pmclua.CompareOptions without the level
 ---@return fun(level: number): pmclua.Verdict?, string?
 local function conclusion_of(pair, name, asked)
@@ -205,7 +204,7 @@ local function conclusion_of(pair, name, asked)
   end
 end
 
--- How far apart equals are here: the baseline against its control; nil where that cannot be said.
+-- The difference of equals here: the baseline against its control; nil where it is unknown.
 local function noise_floor(pair, name, options)
   if not pair.control then return nil end
   local equals = { cell = pair.control, baseline = pair.baseline, paired = pair.paired, pairs = 0 }
@@ -213,7 +212,7 @@ local function noise_floor(pair, name, options)
   return equal and verdict.noise_floor(equal)
 end
 
--- Why the two sides of a pair are not of one thing; nil where they are. Within a file they are.
+-- Why the two sides measure different things; nil where they do not. Within a file they do not.
 local function why_unlike(pair, name)
   if cell_key.share_blocks(pair.cell, pair.baseline) then return nil end
   local needed = values.events_needed(pair.cell.result, { needs = { name } })
@@ -242,7 +241,7 @@ local function row_of(pair, name, options)
   return row, compared and conclude or nil
 end
 
--- Gives rows their verdicts, which hold together. Returns how many they are.
+-- Rows are judged together. Returns how many they are.
 local function judge(rows, tests, level)
   for i, adjusted in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = adjusted end
   return #rows
@@ -256,7 +255,7 @@ function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)
   local matched, list = find_pairs(result, baseline), chosen_names(result, options.names)
   local primary = result.header.primary
-  -- A run that stopped by looking has a level of its own.
+  -- A run that a stop rule ended has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
   local shared = { primary = primary, level = level, margin = margins_of(result, options.margin),
     floor = options.floor }

@@ -13,7 +13,7 @@ local M = {}
 
 local LOST = 0.2            -- of the samples: the rest of them is no sample of all
 
---- What is said of repetitions without a value.
+--- The words for repetitions without a value.
 ---@param missing integer
 ---@param all integer
 ---@return string

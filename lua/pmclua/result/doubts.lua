@@ -28,7 +28,7 @@ local function other_iterations(pair)
     :format(said_iterations(ours), said_iterations(theirs))
 end
 
--- What a process happens to get is not in an interval of repetitions of one; Valgrind fixes it.
+-- An interval of repetitions in one process does not cover how processes differ; Valgrind fixes that.
 local function one_process(pair, name)
   local result = pair.cell.result
   local is_of_another = result.header.target ~= nil or values.is_simulated(result, { needs = { name } })
@@ -37,7 +37,7 @@ local function one_process(pair, name)
     .. "its setup draws) may be the difference; processes = 15 draws it"
 end
 
---- What is to be doubted in a pair of cells.
+--- Doubts about a pair of cells.
 ---@param pair pmclua.ComparedPair
 ---@param name string of the quantity that is compared
 ---@return string[]

@@ -39,7 +39,7 @@ function M.of(result)
   return field "status", field "problem", field "signal"
 end
 
---- What a script learns of a bad end.
+--- The facts of a bad end, for scripts.
 ---@param result pmclua.Result
 ---@param key string
 ---@return any nil: it is no such field, or the run ended well

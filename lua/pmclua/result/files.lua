@@ -13,7 +13,6 @@ local merge = require("pmclua.base.lazy").module "pmclua.result.merge"
 
 local M = {}
 
--- The empty result of a header, which may name what cannot be computed.
 local function new_result(header, path)
   local ok, result = pcall(results.new, header)
   return ok and result or refuse("read", path, tostring(result))
@@ -60,7 +59,6 @@ local function merged_headers(headers, paths, by, origins)
   return header, maps
 end
 
--- The files of a job's shards, and what is not complete of them, as problems.
 local function shards_of(folder)
   local job, paths, lacking = require("pmclua.job.folder").open(folder), {}, {}
   for _, shard in ipairs(job:states()) do
@@ -78,7 +76,7 @@ local function shards_of(folder)
   end), job
 end
 
--- Remarks of several files; those that not all files have, with the file's name.
+-- Remarks that not all files have get the file's name.
 local function joined_remarks(files, paths)
   local all = {}
   for i, file in ipairs(files) do
@@ -108,8 +106,7 @@ local function read_all(files, paths, header, maps, take, take_packed)
   return status, problems, joined_remarks(files, paths)
 end
 
--- What is kept of many files is large and is not looked into; garbage would double it, that of reports, too: so the pause
--- stays.
+-- Many files are large and are only kept: a collection would double their memory, and that of reports.
 local GC_PAUSE = 150
 
 local function load_several(paths, by, over, origins)
@@ -140,7 +137,6 @@ local function load_job(folder, by, over)
   return result
 end
 
--- Files and folders of jobs beside each other: the shards of a folder are of one, called by it.
 local function load_mixed(paths, by, over)
   local files, origins, lacks = {}, {}, {}
   for _, path in ipairs(paths) do
@@ -160,7 +156,7 @@ end
 local function check_paths(paths, what)
   local seen = {}
   for _, path in ipairs(paths) do
-    -- The same repetitions twice would pass for twice as many.
+    -- The same repetitions must not count twice.
     if seen[path] then explain.misuse(("%s: %s is given twice"):format(what, text.safe(path)), 3) end
     seen[path] = true
   end

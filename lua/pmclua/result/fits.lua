@@ -186,7 +186,6 @@ end
 local function ratio(x, y) return y ~= 0 and x / y or nil end
 local function difference(x, y) return x - y end
 
--- The interval of `combine` of both sides' values.
 local function compared_interval(a, b, combine, options)
   local count = #a.points
   local function compute(slopes)

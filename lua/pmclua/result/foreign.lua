@@ -92,7 +92,7 @@ local function add(import, name, iterations, values)
   own.rows[#own.rows + 1] = { iterations = iterations, values = values }
 end
 
--- The name of a benchmark that stands in the file once: of several that are called alike, the second is "name (2)".
+-- Names are unique: of several benchmarks with one name, the second is "name (2)".
 local function own_name(import, name)
   local number, own = 1, name
   while import.by_name[own] do
@@ -112,7 +112,7 @@ local function days_to(year, month, day)
     + math.floor((month * 153 + 2) / 5) + day - 719469
 end
 
--- A tool's date in UTC; nil: it is none, or has no offset from UTC, and `is_utc` does not say that it is.
+-- A tool's date in UTC; nil where it is no date, or has no offset and `is_utc` does not say that it is UTC.
 local function utc(date, is_utc)
   if type(date) ~= "string" then return nil end
   local year, month, day, hour, minute, second, zone =
@@ -129,7 +129,7 @@ end
 
 local NS = { ns = 1, us = 1e3, ["µs"] = 1e3, ["μs"] = 1e3, ms = 1e6, s = 1e9 }
 
--- A time in ns; what is no number stays as it is, and is left out.
+-- Values that are no numbers stay as they are, and are left out.
 local function ns(value, scale) return is_number(value) and value * scale or value end
 
 -- "[n=100, kind=x]" of parameters.
@@ -144,7 +144,7 @@ end
 
 local readers = {}
 
--- google/benchmark, --benchmark_out_format=json. Its own keys; others are counters.
+-- google/benchmark, --benchmark_out_format=json. Keys not in this list are counters.
 local GOOGLE = lists.set { "name", "run_name", "run_type", "repetitions", "repetition_index", "threads",
   "iterations", "real_time", "cpu_time", "time_unit", "family_index", "per_family_instance_index", "label",
   "error_occurred", "error_message", "skipped", "skip_message", "aggregate_name", "aggregate_unit" }
@@ -349,7 +349,6 @@ local function go_lines(bytes)
   return lines
 end
 
--- What go test -json says was written.
 local function written_by_go(bytes)
   if not bytes:find '^{[^\n]*"Action":' then return bytes end
   return (bytes:gsub("[^\n]*\n?", function(line)
@@ -374,7 +373,7 @@ end
 
 -- ---- files -----------------------------------------------------------------------------------------------
 
--- JSON without what Python writes and JSON has not: NaN and infinities become null.
+-- Python writes NaN and infinities, which JSON lacks: they become null.
 local function without_nan(bytes)
   if not (bytes:find("NaN", 1, true) or bytes:find("Infinity", 1, true)) then return bytes end
   local hidden = bytes:gsub("\\(.)", function(char) return char == '"' and "\\\1" or nil end)
@@ -399,7 +398,6 @@ local function read(path)
     .. "pytest-benchmark, go test -bench, hyperfine, asv and JMH are")
 end
 
--- In the order of their names.
 local function names_in(folder)
   local names = {}
   local ok, following, state = pcall(lfs.dir, folder)
@@ -409,7 +407,6 @@ local function names_in(folder)
   return names
 end
 
--- The samples that criterion has below a folder, as one.
 local function read_folder(path)
   local import, files = new("criterion", { knows_iterations = true }), 0
   local function take(folder, depth)
@@ -434,7 +431,7 @@ local function read_folder(path)
   return import
 end
 
---- What a tool wrote.
+--- Reads what another tool wrote.
 ---@param path string of a file, or of a folder of criterion's ("target/criterion")
 ---@return pmclua.Imported found of one benchmark at least; raises an error object where nothing can be read
 function M.read(path)

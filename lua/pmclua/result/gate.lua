@@ -68,7 +68,7 @@ local function parsed_limits(list)
   return limits
 end
 
--- A name of a limit may be a metric that the result was not made with.
+-- A limit may name a metric that the result was not made with.
 local function with_metrics(result, limits)
   local wanted = lists.where(lists.joined(lists.column(limits, "needs")), function(name)
     return not names.is_known(result, name) and metric.find(name)
@@ -113,7 +113,7 @@ local function load(baseline)
   return type(baseline) == "string" and require("pmclua.result.files").load(baseline) or baseline
 end
 
--- One baseline or a list of them, each a result or the path of one. No file is two runs, nor the baseline of itself.
+-- No file is two runs, nor the baseline of itself.
 local function baselines_of(asked, limits, new)
   local is_one = asked == nil or type(asked) == "string" or asked.header ~= nil
   local list, seen = {}, { [new.path or new] = true }
@@ -141,7 +141,6 @@ end
 ---@field keys string[]
 ---@field cells table<string, pmclua.Cell>
 
--- The key of a cell without what tells merged files apart.
 local function key_in_run(cell, factor)
   local levels = {}
   for name, level in pairs(cell.levels) do
@@ -174,14 +173,13 @@ local function against_stored(result, runs)
   end)
 end
 
--- Cells of this run with those that they are compared with, which ran in the same blocks.
 local function against_own(result, against)
   return lists.map(require("pmclua.result.compare").pairs(result, against), function(pair)
     return { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
   end)
 end
 
--- Labels of the cells that a baseline has and the result lacks, but for those that were left out on purpose.
+-- Cells of a baseline that the result lacks, except those left out on purpose.
 local function lost_cells(result, runs)
   if result.is_chosen then return {} end
   local here, lost, seen = cell_key.index(result), {}, {}
@@ -201,7 +199,6 @@ local ENDINGS = {
   unfinished = "was cut off without an end line",
 }
 
--- Why a run cannot stand for all that was planned; nil where it can.
 local function why_unfinished(result, whose)
   local ending = ENDINGS[ending_of(result)]
   if not ending then return nil end
@@ -213,7 +210,7 @@ local function why_unfinished(result, whose)
   return ("%s %s, after %s"):format(whose, ending, count)
 end
 
--- What a whole run has shown to be beyond a limit is beyond it; that the rest would hold is not known.
+-- A partial run can break a limit; it cannot show that one holds.
 local function cut_short(row, why)
   if why and row.state ~= "fail" and row.state ~= "uncountable" then
     row.state, row.reason = "uncountable", why
@@ -233,7 +230,6 @@ local function run_spread(asked)
   return share or explain.misuse("run_spread must be " .. why, 5)
 end
 
--- Whether nothing was run because all sides are copies of one program.
 local function is_idle(result)
   return result.header.same_program ~= nil
     and lists.all(result:list(), function(cell) return cell.repetitions == 0 end)
@@ -285,7 +281,7 @@ end
 
 local DIFFERS = "simulated counts of this baseline can differ by more than the program: %s"
 
--- Refuses baselines of other kinds of hosts, but for simulated counts; what could make these differ.
+-- Refuses baselines of another architecture, except for simulated counts; also the facts that these depend on.
 local function check_hosts(result, baselines, limits, options)
   local remarks, are_simulated = {}, M.are_simulated(result, limits)
   for _, baseline in ipairs(baselines) do

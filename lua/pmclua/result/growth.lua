@@ -178,7 +178,7 @@ function M.declared(result)
   return M.of(result, fit.over, fit)
 end
 
---- What became of a predicted exponent: of the primary quantity alone.
+--- The outcome of a predicted exponent, of the primary quantity alone.
 ---@param result pmclua.Result
 ---@return table[] as Expectations:results
 function M.expectations(result)

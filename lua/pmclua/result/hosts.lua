@@ -13,7 +13,7 @@ local M = {}
 
 local CPU, HOST = { "cpu", "architecture" }, { "microcode", "os_kernel" }
 
--- What could not be read then or now says nothing of the host.
+-- A fact that could not be read says nothing about the host.
 local function is_known(fact) return fact ~= nil and fact ~= "unknown" end
 
 local function first_difference(names, host, other)
@@ -57,7 +57,7 @@ function M.other_machine(host, other)
   return first_difference({ "hostname" }, host, other), false
 end
 
--- A name can be that of another machine now, or of one that has another Linux since. The facts are a file's: of any type.
+-- A name may now be another machine, or run another Linux. A file's facts may be of any type.
 local function key_of(host)
   return ("%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.cpu), tostring(host.microcode),
     tostring(host.os_kernel))
@@ -125,13 +125,12 @@ function M.folded(names)
   end), ", ")
 end
 
--- What simulated counts may differ by where all that can be fixed is the same: fact, what it is, what it
--- changes.
+-- Facts that change simulated counts when everything that can be fixed is equal.
 local OF_SIMULATION = { { "valgrind", "Valgrind" }, { "c_library_hash", "the C library" },
   { "loader_cache_hash", "the loader's list of libraries (/etc/ld.so.cache)" },
   { "cpu_class", "the class of CPU that Valgrind shows" }, { "uid", "the user" } }
 
---- What could make simulated counts of two results differ, besides the programs: "Valgrind 3.19.0 here,
+--- Facts besides the programs that could make simulated counts of two results differ: "Valgrind 3.19.0 here,
 --- 3.24.0 there".
 ---@param header table header
 ---@param other table header

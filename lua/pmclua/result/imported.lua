@@ -5,7 +5,6 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- The names of the events, the time first.
 local function events_of(import)
   local names = {}
   for _, benchmark in ipairs(import.benchmarks) do

@@ -42,7 +42,6 @@ function Result:__index(name)
   return methods[name]
 end
 
--- The columns of a cell, or of one region, thread, CPU or interval of it, of which a record says which.
 local function part_of(result, number, record)
   local plain = not record or not cell_key.is_part(record)
   local key = plain and number or ("%d/%s/%s/%s/%s/%s"):format(number, tostring(record.region),
@@ -145,7 +144,6 @@ function Result:list(with_controls)
   end)
 end
 
--- The same data seen otherwise: of these cells, and of their ranks.
 local function view(result, list)
   local numbers = lists.set(lists.column(list, "number"))
   list = lists.joined { list, lists.where(result.cell_list, function(cell)
@@ -192,7 +190,6 @@ local function add_metrics(result, metrics)
   end
 end
 
--- A header that is as it was but for one key.
 local function change_header(result, key, value)
   result.header = setmetatable({ [key] = value }, { __index = result.header })
 end
@@ -267,7 +264,7 @@ end
 ---@return pmclua.Topdown? topdown nil where none of its metrics is one
 function Result:topdown() return require("pmclua.result.topdown").of(self) end
 
---- What to know before believing these numbers, the gravest first.
+--- Reasons to doubt these numbers, the gravest first.
 ---@return pmclua.Warning[] each with kind, message, hint and cell
 function Result:warnings() return require("pmclua.result.warnings").of(self) end
 

@@ -22,7 +22,7 @@ local verdict = require "pmclua.verdict"
 
 local M = {}
 
--- One side of a limit as a metric, so that it is scaled, per iteration and absent as metrics are.
+-- A metric, so that it is scaled, per iteration and absent as metrics are.
 local function side(limit, evaluate)
   return { name = limit.formula, needs = limit.needs, uses_iterations = limit.uses_iterations,
     evaluate = evaluate }
@@ -30,19 +30,18 @@ end
 
 local function why_absent(observed) return observed.why or observed.status end
 
--- How far the largest of some values is from the least.
 local function spread_of(list)
   local least, most = list[1], list[1]
   for i = 2, #list do least, most = math.min(least, list[i]), math.max(most, list[i]) end
   return most - least
 end
 
--- Whether nothing can be concluded: there is no value, or a launcher had others do what it would be of.
+-- There is no value, or a launcher had other processes do the work.
 local function is_absent(observed) return #observed.list == 0 or observed.launcher ~= nil end
 
 -- ---- what a cell lacks -------------------------------------------------------------------------------------
 
--- Repetitions that have no value: they failed and were left out, or were not counted.
+-- Failed, left out or not counted.
 local function lost(cell, observed)
   local count = observed.missing
   for _, failure in ipairs(cell.columns.failures) do
@@ -59,13 +58,13 @@ end
 
 -- ---- absolute ----------------------------------------------------------------------------------------------
 
--- What is allowed in the repetitions of the values that were observed.
+-- The limit's bound in the repetitions that were observed.
 local function allowed_for(observed, allowed)
   local by_block = values.by_block(allowed)
   return lists.map(observed.rows, function(row) return by_block[observed.block.index[row]] end)
 end
 
--- Whether the limit would hold, too, if every repetition without a value were beyond it.
+-- Whether the limit would hold even if every missing repetition were beyond it.
 local function holds_at_worst(limit, list, allowed, count)
   local worst = limit.operator:sub(1, 1) == ">" and -math.huge or math.huge
   local all = lists.copy(list)
@@ -76,7 +75,7 @@ local function holds_at_worst(limit, list, allowed, count)
   return metric.holds(limit.operator, middle, allowed)
 end
 
--- What simulated counts are that differ: of their median, or where they are too few for that, of their mean.
+-- The interval of simulated counts that vary: of their median, or with few values of their mean.
 local function interval_of(list, level)
   level = stop.simulated_level(level)
   local interval = stats.median_interval(list, level)
@@ -84,7 +83,7 @@ local function interval_of(list, level)
   return means.interval(means.of(list), level)
 end
 
--- The same with how far simulated counts are apart, and how many would decide.
+-- Also how far simulated counts are apart, and how many would decide.
 local function varying(limit, observed, most, options)
   local list, level = observed.list, options.level or verdict.DEFAULT_LEVEL
   local checked = check.absolute(limit, list, most, interval_of(list, level))
@@ -114,7 +113,6 @@ end
 
 -- ---- relative: new against old, each a cell and what was found in it -----------------------------------------
 
--- Values that are independent of each other.
 local function independent(side_values)
   return clusters.means(side_values.cell, side_values.found)
 end
@@ -132,7 +130,6 @@ local function compare_paired(new, old, level)
   return compared, why
 end
 
--- The estimate of new against old, within what these repetitions can say.
 local function compare(limit, new, old, options)
   if new.found.fit and old.found.fit then
     return fits.compare(new.found.estimate, old.found.estimate, options)
@@ -153,8 +150,7 @@ end
 local FOREIGN = "the baseline is of another architecture, %s here and %s there"
 local OTHERWISE = "the baseline was given other %s, %s here and %s there: --any-arguments accepts it"
 
--- Why a baseline's program was asked for something else, as a whole sentence; nil where it was not, or where that is
--- accepted.
+-- Why a baseline's program got other input, as a whole sentence; nil where it did not, or where that is accepted.
 local function why_other(cell, before, options)
   local here, there = hosts.architectures(cell.result.header, before.result.header)
   if here and not options.any_cpu then return FOREIGN:format(here, there) end
@@ -162,7 +158,6 @@ local function why_other(cell, before, options)
   return what and not options.any_arguments and OTHERWISE:format(what, ours, theirs) or nil
 end
 
--- Why the counts of two cells must not be compared; nil where they may be.
 local function why_unlike(limit, cell, before)
   local ours, theirs = comparable.cell(cell, before)
   if not ours and cell.result.header ~= before.result.header then
@@ -178,21 +173,19 @@ local function why_unlike(limit, cell, before)
   return differently(ours, theirs)
 end
 
--- Why too few values are left to stand for a cell; nil where they are enough.
 local function why_few(side_values, where)
   local count = lost(side_values.cell, side_values.found)
   local why = complete.why_few(count, #side_values.found.list + count)
   return why and where .. why
 end
 
--- Why the target's counts of a cell are not all that there was to count; nil where they are.
+-- Why a cell lacks some of the target's counts; nil where it has them all.
 local function why_cpus(limit, cell, where)
   local why = complete.why_cpus(cell.result.remarks, values.events_needed(cell.result, limit))
   return why and where .. why
 end
 
--- The cell of a baseline and what was found in it; nil and why where it cannot be compared with, and whether that is
--- to be shown whole.
+-- The baseline's cell and its values; nil, why it cannot be compared, and whether to show that whole.
 local function old_of(limit, new, before, options)
   if not before then return nil, "the baseline has no such cell" end
   local missing = names.missing(before.result, limit)
@@ -208,13 +201,12 @@ local function old_of(limit, new, before, options)
   return old
 end
 
--- Whether a quantity is a time, or computed from one: what a machine changes from run to run.
+-- Times vary from run to run.
 local function is_timed(result, limit)
   local function is_time(event) return event.unit == "ns" end
   return values.needs(result, limit, "wall_ns") or lists.any(values.events_needed(result, limit), is_time)
 end
 
--- What is known of new against all old runs; nil and why.
 local function estimate(limit, new, olds, options)
   local list = {}
   for i, old in ipairs(olds) do
@@ -233,7 +225,7 @@ local function value_of(observed)
   return (stats.median(observed.list))
 end
 
--- How many repetitions of simulated counts would decide, of this run alone where the baseline is stored.
+-- Repetitions of simulated counts that would decide; only of this run where the baseline is stored.
 local function needed(result, new, olds, estimated, options)
   if #olds > 1 then return nil end
   local ours, theirs = new.found.list, olds[1].found.list
@@ -245,7 +237,7 @@ local function needed(result, new, olds, estimated, options)
   return stop.needed(distance, ours, theirs, not options.paired, options.level)
 end
 
--- What is to be known of simulated counts that vary, beside what they conclude.
+-- The jitter of simulated counts, beside the conclusion.
 local function add_jitter(result, new, olds, estimated, options)
   for _, side_values in ipairs { new, unpack(olds) } do
     result.jitter = math.max(result.jitter or 0, spread_of(side_values.found.list))

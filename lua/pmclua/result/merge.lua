@@ -24,7 +24,7 @@ local function short_names(paths)
   return lists.map(paths, function(path) return #alike[short(path)] == 1 and short(path) or path end)
 end
 
--- What was noted of each file; where files say differently, each with its file's name.
+-- Notes on which files differ get the files' names.
 local function notes_of(headers, names)
   local notes, first, differs = {}, {}, {}
   for _, header in ipairs(headers) do
@@ -53,7 +53,6 @@ local function hosts(headers)
   return lists.map(headers, function(header) return header.host and header.host.hostname or "unknown" end)
 end
 
--- A name that no factor has yet: file, file2, …
 local function free_name(headers, name)
   local factors = lists.by(lists.joined(lists.column(headers, "factors")), 1)
   local free, number = name, 1
@@ -77,20 +76,18 @@ end
 
 -- ---- headers ---------------------------------------------------------------------------------------------
 
--- A header that grows, and where its parts are.
 local Merging = {}
 Merging.__index = Merging
 
 local function said(value) return value == nil and "not given" or tostring(value) end
 
--- Raises where a file says otherwise than the files before it.
 local function must_agree(what, before, now, name)
   if before == now then return end
   error(("%s is %s in %s, and %s before"):format(what, said(now), name, said(before)), 0)
 end
 
--- What one event of two files counted in each: cells of several files cannot hold both, and cells of one file
--- each are not compared by it.
+-- Counts of one event that files ran otherwise: cells of several files cannot hold both, and others are not compared by
+-- it.
 local function note_difference(before, event, headers, name, shares_cells)
   local ours, theirs = comparable.event(before, event)
   if not ours and event.simulated then ours, theirs = comparable.simulation(headers[1], headers[2]) end
@@ -151,7 +148,6 @@ function Merging:add_passes(header, indices)
   return list
 end
 
--- The factors of all files, each with the levels that it has in any.
 local function merged_factors(headers)
   local factors = lists.joined(lists.column(headers, "factors"))
   return lists.map(lists.groups(factors, function(factor) return factor[1] end), function(same)
@@ -176,7 +172,7 @@ end
 
 local function has_entries(header) return (header.regions or {}).entries == true end
 
--- What decides how values are told and judged, of every file and not only of the first.
+-- Settings that decide how values are shown and judged are those of every file, not only the first.
 function Merging:add_meaning(header, name)
   local mine = self.header
   must_agree("delay", mine.delay, header.delay, name)
@@ -224,7 +220,7 @@ function Merging:add_cells(header, factor, level, name, number)
   return indices, are_shared
 end
 
--- What files that share cells count up together. A file without such cells begins anew.
+-- Totals of the files that share cells. A file without such cells begins anew.
 function Merging:taken_of(indices, are_shared)
   local taken = { most = 0, processes = 0 }
   if are_shared then
@@ -297,7 +293,7 @@ end
 
 -- ---- records ---------------------------------------------------------------------------------------------
 
---- What is said of each event, by its new index.
+--- Remarks on events, by their new indices.
 ---@param by_event? table<integer, any>
 ---@param indices integer[] the new ones, by the old
 ---@return table<integer, any>
@@ -326,7 +322,7 @@ end
 function M.renumber(map, header)
   local taken, size = map.taken, clusters.runs_of_a_layout(header) or 1
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
-  -- Nor is a process of a kernel; the first of a file may have no number.
+  -- The first process of a file may have no number.
   local processes = taken.most > 0 and taken.processes + 1 or 0
   local kinds = lists.by(header.workloads, "name")
   return function(record, most)

@@ -9,7 +9,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- What a cell has besides its levels, events and metrics.
+-- Fields of a cell besides its levels, events and metrics.
 local cell_fields = lists.set { "workload", "levels", "kind", "per", "number", "region", "thread", "cpu",
   "task", "interval", "repetitions", "warmups", "rejected", "failed", "first_failure", "first_rejected",
   "exits", "result", "columns",
@@ -55,7 +55,6 @@ local function read_events(result)
   end
 end
 
--- Events of a pass: those that it counts, and those that are read from the record itself.
 local function read_passes(result)
   for pass, planned in ipairs(result.header.pass_events) do
     local tools = M.is_simulated(result.header, pass) and {} or result.tools

@@ -18,7 +18,6 @@ local M = {}
 ---@field rest boolean?
 ---@field why string? of a node without a number
 
--- A node's part of the total in each repetition, by repetition.
 local function amounts(cell, metric, total)
   local amount = values.of_metric(cell, { name = "amount", needs = { total.field, unpack(metric.needs) },
     evaluate = function(lookup)
@@ -35,7 +34,7 @@ end
 
 local WHOLE = { name = "total", unit = "%", needs = {}, evaluate = function() return 1 end }
 
--- What each node has in each repetition of both sides, by repetition; of the whole, the total itself.
+-- By repetition. The whole is the total itself.
 local function sides_of(pair, nodes, total)
   local sides = {}
   for _, node in ipairs(nodes) do
@@ -68,7 +67,6 @@ local function pick(by_block, blocks)
   return list
 end
 
--- Lists of both sides for each node with numbers: of the same blocks where they are paired.
 local function lists_of(pair, sides)
   local blocks_a = common(sides, pair.paired and { "a", "b" } or { "a" })
   local blocks_b = pair.paired and blocks_a or common(sides, { "b" })
@@ -85,8 +83,7 @@ local function top_of(nodes)
   return lists.where(nodes, function(node) return not node.parent end)
 end
 
--- What was measured of a pair of cells: the whole, which nodes are shares of, and what each of them has on both
--- sides.
+-- The whole, the nodes that are shares, and their values on both sides.
 local function measured(topdown, pair)
   local whole = { name = topdown.total.name, children = top_of(topdown.nodes) }
   local shares = { whole }
@@ -133,8 +130,7 @@ local function add_line(lines, node, amount, is_rest)
     b = amount.b, is_left = is_rest }
 end
 
--- A node as lines that do not overlap: itself, or, above the lowest level that is asked for, its children and
--- what they leave.
+-- Lines that do not overlap: the node, or above the lowest level asked for its children and a remainder.
 local function add_lines(measures, lines, node, levels)
   local children = lists.where(node.children, function(child) return measures.lists[child] end)
   if levels == 0 or #children == 0 then
@@ -160,7 +156,7 @@ local function ledger_of(measures, levels)
   return made
 end
 
--- How deep the nodes lie that have numbers, and those that have none.
+-- The depth of the nodes with numbers, and the nodes without any.
 local function explore(measures, node, depth, missing)
   local deepest = depth
   for _, child in ipairs(node.children) do
@@ -173,7 +169,7 @@ local function explore(measures, node, depth, missing)
   return deepest, missing
 end
 
---- What Topdown:ledger returns.
+--- The ledger of Topdown:ledger, and the nodes without numbers.
 ---@param topdown pmclua.Topdown
 ---@param pair pmclua.ComparedPair
 function M.ledger(topdown, pair)
@@ -196,8 +192,7 @@ end
 ---@field paired boolean
 ---@field n integer pairs; where unpaired, repetitions of the side that has fewer
 
--- The rows of the ledgers by node and by what its children leave: of a ledger for each level, each row from the
--- lowest that has it. So a node has the verdict that it has in `ledger`, and one above it that of its own level.
+-- Each row is from the ledger of the lowest level that has it, so a node has the same verdict here and in `ledger`.
 local function judged(measures, levels)
   local by_node, deepest = {}, nil
   for level = 1, levels do

@@ -16,7 +16,6 @@ local function critical(n)
   return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
 end
 
--- The group whose mean is furthest from the mean of all, and the means of the others.
 local function furthest(groups)
   local means = lists.map(groups, average)
   local middle, index = average(means), 1

@@ -6,7 +6,6 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- Facts of a host that counts may depend on, and what each is called.
 local HOST = { { "cpu", "CPU" }, { "microcode", "microcode" }, { "os_kernel", "Linux" },
   { "governor", "governor" } }
 local FACTS = { { "pmclua", "pmclua" }, { "script", "script" }, { "launch", "launcher" },
@@ -42,7 +41,6 @@ local function source_of(header, path, sources)
   return source
 end
 
--- By what the ranks of its workloads were started; nil: it does not say.
 local function launch_of(source)
   local launches = lists.map((source.how or {}).workloads or {}, function(facts)
     return facts.launch and table.concat(facts.launch, " ") or "none"
@@ -74,7 +72,6 @@ local function said(group)
   return ("%s (%s)"):format(text.safe(group.key), table.concat(names, ", "))
 end
 
--- The files of a result by what they say of a fact.
 local function groups_by(header, fact)
   return lists.groups(header.sources or {}, function(source)
     local value = source[fact[1]]

@@ -5,7 +5,6 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- A cell of one rank as one at that level.
 local function at_level(cell, result)
   local mine = cells.adopt(cell, result)
   rawset(mine, "levels", lists.copy(cell.levels))

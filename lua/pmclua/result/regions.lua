@@ -44,7 +44,7 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 local Regions = require("pmclua.public.class").new("measuring", "regions",
   "observed interrupted cost_unknown subtracted")
 
--- What a run counted in all, by column of a call. Its events are one group, which has one time.
+-- Totals of the run by column of a call. All events are one group with one time.
 local function whole_of(record, columns)
   local event, enabled = next(record.enabled)
   local whole = { tonumber(record.wall_ns), tonumber(enabled), event and tonumber(record.running[event]) }
@@ -52,7 +52,6 @@ local function whole_of(record, columns)
   return whole
 end
 
--- A run as regions read it: with its columns by index of the event, and the share of its time that it was on the PMU.
 local function run_of(events, record)
   local followed, columns = record.followed, {}
   for index, event in ipairs(events) do columns[index] = followed.columns[event.field] end
@@ -65,7 +64,7 @@ end
 local UNSEEN = { never = "%s was never loaded" }
 local UNKNOWN = "it is not known whether %s was loaded"
 
--- Why calls that were not seen may all the same have been; nil where some were, or there were none.
+-- Why unseen calls may have happened; nil where some were seen, or none happened.
 local function unseen_of(regions)
   if not regions.file or regions.entries ~= 0 or regions.loading == "loaded" then return nil end
   return (UNSEEN[regions.loading] or UNKNOWN):format(text.safe(regions.file))
@@ -168,7 +167,7 @@ function M.subtract(regions)
   for _, region in ipairs(regions) do region.subtracted, region.sorted = true, {} end
 end
 
---- What all probes of the first run cost it; nil where that is not known.
+--- The cost of all probes in the first run; nil where it is unknown.
 ---@param name "duration"|"cpu_time"
 ---@return number? cost
 ---@return number? spread

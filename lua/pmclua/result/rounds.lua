@@ -44,7 +44,6 @@ local function add_metrics(header, metrics)
   lists.append(header.metrics, lists.where(metrics, function(source) return not seen[name_of(source)] end))
 end
 
--- Anchors of all rounds: what is in every pass of each.
 local function keep_anchors(header, places, round)
   local own = #round.pass_events > 1 and round.anchors or round.pass_events[1] or {}
   local is_anchor = lists.set(moved(own, places))
@@ -68,7 +67,7 @@ local function moved_record(record, places, pass, order)
   return mine
 end
 
--- What counting costs, by event: false where that is not known.
+-- The cost of counting by event: false where it is unknown.
 local function moved_overhead(overhead, places, count)
   if not overhead then return false end
   local mine = lists.copy(overhead)

@@ -46,7 +46,7 @@ end
 
 -- ---- columns to records ----------------------------------------------------------------------------------
 
--- What was counted in a row. Of repetitions that ran throughout, times are only kept of commands.
+-- Times are kept for commands, and for repetitions that were multiplexed.
 local function add_counts(record, block, row, tools)
   record.counts, record.enabled, record.running = {}, {}, {}
   local own = block.resources and block.resources.enabled_ns[row]
@@ -76,7 +76,7 @@ local function record_of(block, row, tools)
   return record
 end
 
--- How a repetition ended that did not end well; kept ones are rows too.
+-- Kept repetitions that ended badly are rows too.
 local function add_failure(record, failure)
   for name, value in pairs(failure) do
     if name ~= "row" then record[name] = value end
@@ -97,7 +97,7 @@ local function failures_by_row(columns)
   return by_row, alone
 end
 
--- Hands each record of some columns to `take`: warm-ups, then what was summarised, then what was left out.
+-- In this order: warm-ups, rows, what was left out.
 local function each_record(columns, tools, take)
   local by_row, alone = failures_by_row(columns)
   for _, phase in ipairs { "warmups", "passes" } do

@@ -44,7 +44,6 @@ local M = {}
 -- Times that all ranks and threads spend beside each other are added up.
 local ADDED_UP = { "^task_clock", "^cpu_clock", "^user_time", "^system_time" }
 
--- Why nothing is said of how a quantity scales; nil where something is.
 local function why_none(result, name)
   if result:list()[1]:summary(name).kind ~= "time" then return "is none" end
   local is_added_up = lists.any(ADDED_UP, function(pattern) return name:find(pattern) ~= nil end)
@@ -75,7 +74,6 @@ local function names_of(result, asked)
   return asked
 end
 
--- Why a level is not compared; nil where it is.
 local function why_not(cell, smallest, name)
   local summary = cell:summary(name)
   if summary.n == 0 then return summary.why or summary.status end
@@ -107,13 +105,12 @@ local function scaled(ratio, factor)
     high = ratio.high and ratio.high * factor }
 end
 
--- What the smallest level's times are of another's.
+-- The ratio of the smallest level's times to another's.
 local function ratio_of(smallest, times, are_paired)
   local compared = verdict.compare(smallest, times, { kind = "time", paired = are_paired })
   return compared and compared.ratio and { value = compared.ratio, low = compared.low, high = compared.high }
 end
 
--- Sets what is concluded of each level from its times.
 local function compare(levels, times, are_paired, weak)
   for i, level in ipairs(levels) do
     local ratio = i == 1 and { value = 1, low = 1, high = 1 } or ratio_of(times[1], times[i], are_paired)

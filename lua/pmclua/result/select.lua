@@ -8,7 +8,6 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- The signs of conditions, as limits have them.
 local SIGNS = { ["="] = "==", ["=="] = "==", ["~="] = "~=", ["!="] = "~=", ["<"] = "<", ["<="] = "<=",
   [">"] = ">", [">="] = ">=" }
 
@@ -24,7 +23,6 @@ local function comparison(wanted)
   end
 end
 
--- The test of one condition: a level, a list of levels, a comparison in a text, or a function.
 local function test_of(wanted)
   if type(wanted) == "function" then return wanted end
   if type(wanted) == "table" then
@@ -43,7 +41,6 @@ local function check_names(result, conditions)
   end
 end
 
--- The test of a cell: whether all conditions hold for it.
 local function meets(conditions)
   local tests = {}
   for name, wanted in pairs(conditions) do tests[name] = test_of(wanted) end

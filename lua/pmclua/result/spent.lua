@@ -7,14 +7,14 @@ local signed = require("pmclua.core.regions").signed
 
 local M = {}
 
--- Empty functions cost this much more or less between the work of a program, whose caches and branches differ, than
--- in a program of their own, as observed.
+-- The cost of empty functions varies by this share between a program's own work, with other caches and branches, and a
+-- program of their own, as observed.
 local APART = 0.1
 
 local SURE = 2                       -- what is left must exceed the uncertainty so many times
 local MOSTLY = 0.9
 
--- What a thread spent on probes is no call's where threads share stacks.
+-- Where threads share stacks, the cost of a thread's probes cannot be assigned to calls.
 local function is_known(region, run)
   local switching = run.regions[region.index].switching or 0
   return run.regions.costs_from ~= nil and run.costs[region.index] ~= nil and switching == 0
@@ -37,8 +37,7 @@ end
 
 local DURATION, CPU_TIME = 1, 2
 
--- A thread that is kept off its CPU by others is so for longer where probes make it take longer; one that sleeps is
--- not. Where half of the calls did not wait it is the former.
+-- Preemption grows with the probes' time, sleep does not. Where half of the calls did not wait it is preemption.
 local function spread_of_waiting(region, run, raw)
   local duration, cpu_time = tonumber(raw[DURATION]), tonumber(raw[CPU_TIME])
   local waiting, cost = duration - cpu_time, signed(raw[CPU_TIME + run.regions.costs_from])
@@ -53,7 +52,7 @@ end
 -- A count that probes do not change stays as certain as it was.
 local function spread_of_sum(run, cost, column) return math.abs(cost) * share_of_spread(run, column) end
 
---- What of the sums of a region's calls is the cost of probing; nil where that is not known.
+--- The cost of probing in the sums of a region's calls; nil where it is unknown.
 ---@param region pmclua.RegionCalls
 ---@param run table
 ---@param raw table values of a sum, by column
@@ -68,7 +67,7 @@ function M.of_calls(region, run, raw, column)
   return cost, spread
 end
 
---- What all probes cost a run; nil where it is not known of some region that has calls.
+--- The cost of all probes in a run; nil where it is unknown for a region with calls.
 ---@param run table
 ---@param column integer
 ---@return number? cost
@@ -97,7 +96,7 @@ function M.share(run, values, column)
   local cost, spread = M.of_run(run, column)
   if not cost or not values.probing then return values.sum / whole end
   if whole - cost <= SURE * spread then return nil end
-  -- What the run waits for the CPU because of its probes is not known.
+  -- Time spent waiting for the CPU because of probes is unknown.
   local is_slowed = column == DURATION and enabled and enabled < MOSTLY * whole
   if is_slowed and cost > (1 - MOSTLY) * whole then return nil end
   return math.max(0, math.min(1, (values.sum - values.probing) / (whole - cost)))

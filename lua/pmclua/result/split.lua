@@ -12,7 +12,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
--- What a file says of itself, or of the files that it was merged from.
+-- A file's own fact, or those of the files it was merged from.
 local function of_source(read_source, read_header)
   return function(header, record)
     local source = header.sources and header.sources[record.source or 1]
@@ -45,7 +45,7 @@ M.NAMES = lists.append(lists.keys(ATTRIBUTES), { "thread" })
 local Split = {}
 Split.__index = Split
 
--- The header without the factor that told files apart; and which of its cells each of the old ones belongs to.
+-- The header without the factor that told files apart, and the new cell of each old one.
 local function joined(header, name, keep)
   local gone, own, home, at = not keep and header.unpaired, lists.copy(header), {}, {}
   own.cells = {}
@@ -127,14 +127,12 @@ local function add_threads(result, record)
   end
 end
 
--- The highest number of the repetitions of a packed line, of which the first has been renumbered.
 local function highest(first, packed, values)
   local start, most = packed.starts.index, 0
   for k = 1, packed.n do most = math.max(most, values[start + k]) end
   return most + first.index - values[start + 1]
 end
 
--- The workloads whose ranks may be of other nodes than pmclua.
 local function launched_of(header, name)
   if name ~= "host" and name ~= "node" then return {} end
   return lists.set(lists.column(lists.where(header.workloads or {}, function(workload)
@@ -161,7 +159,7 @@ function M.new(header, name, keep)
     numbers = {}, launched = launched_of(header, name) }, Split)
 end
 
---- What takes the records of a result of the split's header, one by one and packed.
+--- The receivers of records for a result of the split's header, one by one and packed.
 ---@param result pmclua.Result
 ---@return fun(record: table), fun(first: table, packed: table, values: table, events: table?): boolean
 function Split:takers(result)
@@ -171,7 +169,7 @@ function Split:takers(result)
     if self.name == "thread" then add_threads(result, record) end
   end
   return take, function(first, packed, values, events)
-    -- Those of a packed line are of one host and file, and of one thread.
+    -- A packed line is of one host, file and thread.
     if self.name ~= "thread" then first = move(self, first, highest(first, packed, values)) end
     return first == nil or results.add_packed(result, first, packed, values, events)
   end
@@ -181,7 +179,6 @@ local LACKS = { thread = "no repetition was counted by thread: kernels with seve
   .. "--marks of a program with several",
   shard = "no file is of a job's shard" }
 
--- Numbers before words, each in their order.
 local function comes_before(a, b)
   if type(a) == type(b) then return a < b end
   return type(a) == "number"

@@ -7,7 +7,7 @@ local cell_key = require "pmclua.result.cell_key"
 
 local M = {}
 
---- What a stop rule looks at: the primary quantity of each cell, and its verdicts where there is a baseline.
+--- The input of stop rules: the primary quantity of each cell, and its verdicts where there is a baseline.
 ---@param result pmclua.Result
 ---@param level number of the intervals of verdicts
 ---@return pmclua.Interval[] summaries
@@ -20,7 +20,7 @@ function M.state(result, level)
   return summaries, lists.map(pairs_of_cells, function(pair) return pair.rows[1].verdict end)
 end
 
--- The blocks that a run had: repetitions of whole cells, those that failed among them.
+-- Failed blocks count too.
 local function blocks_of(result)
   local most = 0
   for _, part in ipairs(lists.where(result.parts, function(part) return not cell_key.is_part(part) end)) do

@@ -28,7 +28,7 @@ function M.merge(paths, output) return require("pmclua.result.files").merge(path
 
 local SHOWN = { "by", "shards", "seed", "script", "arguments", "first", "step" }
 
---- What is known of a job's shards.
+--- The states of a job's shards.
 ---@param folder string raises an error object where it is none of a job
 ---@return table by, shards, seed, script, arguments, first, step; list: pmclua.ShardState of each shard;
 ---  tasks(list): their array tasks as ranges; json(): all of it as JSON

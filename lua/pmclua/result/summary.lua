@@ -63,7 +63,7 @@ local M = {}
 
 local function is_cdata(value) return type(value) == "cdata" end
 
--- The element at a position between 1 and n; nil where it lies between two that differ.
+-- The element at a position between 1 and n; nil between two different ones.
 local function element(sorted, position)
   local below = math.floor(position)
   local value = sorted[below]
@@ -82,7 +82,6 @@ local function set_exact(summary, raw)
   summary.exact = n > 1 and sorted[1] == sorted[n]
 end
 
--- The interval where processes or layouts were drawn: that of their means.
 local function set_clustered(summary, cell, values)
   local interval = stats.median_interval(clusters.means(cell, values), LEVEL)
   summary.low, summary.high, summary.coverage = interval.low, interval.high, interval.coverage
@@ -91,14 +90,13 @@ local function set_clustered(summary, cell, values)
   summary.low, summary.high = math.min(interval.low, summary.median), math.max(interval.high, summary.median)
 end
 
--- The slope stands where the median of values would.
 local function set_slope(summary, fit)
   summary.fit, summary.median = fit, fit.slope
   summary.low, summary.high, summary.reason = fit.low, fit.high, fit.reason
   summary.exact, summary.coverage = fit.exact, nil
 end
 
--- Where a summary has its numbers, which scripts read and do not change.
+-- Numbers are in a table of their own, because scripts only read them.
 local NUMBERS, READ = {}, {}
 
 local Summary = require("pmclua.public.class").new("results", "summary",
@@ -125,7 +123,6 @@ function Summary:__tostring()
   return ("%s: %s, n = %d, %s"):format(text.safe(self.title), table.concat(parts, ", "), self.n, self.quality)
 end
 
--- The numbers of a summary, exact where they can be.
 local function describe(summary, values, cell)
   local described = stats.summary(values.list, LEVEL)
   for _, name in ipairs { "median", "low", "high", "coverage", "reason", "q1", "q3", "mad", "exact",

@@ -19,7 +19,7 @@ local function no_values(block, status, why)
   return { list = {}, rows = {}, statuses = {}, missing = 0, block = block, status = status, why = why }
 end
 
--- What `read` gives of each row of a block; also the first cause why it gives nothing.
+-- Values of each row of a block; also the first cause of a missing one.
 local function collect(block, read, may_be_too_small)
   local values, n, ran_sum, first_cause = no_values(block, "counted"), 0, 0, nil
   values.list, values.rows = new_table(block.n, 0), new_table(block.n, 0)
@@ -33,21 +33,19 @@ local function collect(block, read, may_be_too_small)
       if status ~= "counted" then values.status, values.statuses[n] = status, status end
     end
   end
-  -- Where half of the values or more are missing and may have been too small, the rest would be a biased
-  -- sample, and the median is too small to be known as well.
+  -- If at least half of the values are missing and may have been too small, the rest is biased, and so is its median.
   if may_be_too_small and values.missing >= n then return no_values(block), first_cause end
   if n > 0 and not counted.is_whole(values.status) then values.ran = ran_sum / n end
   return values, first_cause
 end
 
--- What the first repetition says of which something is noted.
+-- The first repetition that has a note.
 local function first_of(notes, n)
   for i = 1, n do
     if notes[i] then return notes[i] end
   end
 end
 
--- The same with a status and why where there is no value, and with why where it is not of all that was done.
 local function or_absent(values, status, why, cause)
   if values.status == launcher.STATUS then
     values.launcher = first_of(values.block.launcher, values.block.n)
@@ -61,7 +59,7 @@ local function or_absent(values, status, why, cause)
   return values
 end
 
--- The counts themselves, where the values are these: not scaled, not in another unit, of one iteration.
+-- The raw counts, where values equal them: not scaled, in the same unit, of one iteration.
 local function unchanged_counts(event, column, values, per_iteration)
   if not counted.is_whole(values.status) or (event.scale or 1) ~= 1 then return nil end
   local raw, iterations = new_table(#values.rows, 0), column.block.iterations
@@ -150,8 +148,7 @@ local function base_of(cell, events, columns)
   return first
 end
 
--- Each name that a metric or limit needs, once, in order: those of metrics that it names, too. As a list and
--- a set.
+-- All names that a metric or limit needs, also through other metrics, in order; as a list and a set.
 local function all_needs(result, metric, list, seen)
   for _, name in ipairs(metric.needs) do
     if not seen[name] then
@@ -209,7 +206,7 @@ local function columns_of(cell, metric)
 end
 
 local function iterations_of(cell, base)
-  -- Those of a region are its calls.
+  -- A region's iterations are its calls.
   local has_iterations = cell.per == "iteration" and not cell.fitted or cell.region ~= nil
   if not has_iterations then return function() return 1, "counted", 1 end end
   return function(i)
@@ -218,7 +215,6 @@ local function iterations_of(cell, base)
   end
 end
 
--- Readers of each name that a metric needs, of rows of `base`; nil and why where one of them has no line.
 local function readers_of(cell, metric, columns, base)
   local are_whole = metric.uses_iterations and not cell.fitted
   local readers = { iterations = iterations_of(cell, base) }
@@ -265,7 +261,7 @@ local function row_lookup(cell, readers, at)
   end)
 end
 
--- What a metric of slopes is computed from: the lines of its columns.
+-- The lines of the columns of a metric of slopes.
 local function estimate_of(cell, metric, columns)
   local lines, line_of = lists.map(columns, function(column) return counted.fit(cell, column) end), {}
   for i, column in ipairs(columns) do line_of[column.name] = i end
@@ -303,7 +299,7 @@ function M.of_metric(cell, metric)
   return values
 end
 
---- What the value of an event or metric of a fitted cell is computed from.
+--- The estimate behind the value of an event or metric of a fitted cell.
 ---@param values pmclua.Values
 ---@return pmclua.Estimate
 function M.estimate(values)

@@ -21,7 +21,7 @@ local function numeric(summary)
   return plain
 end
 
--- What counting adds to each value of an event, where that was found out and is not taken off by a fit.
+-- The measured overhead of counting an event, where no fit removes it.
 local function overhead_of(cell, event)
   if not event or cell.fitted or cell.kind ~= "kernel" then return nil end
   for _, pass in ipairs(event.passes) do
@@ -31,7 +31,6 @@ local function overhead_of(cell, event)
   end
 end
 
--- In how many repetitions others had the event's counters all the time.
 local function times_kept_off(cell, event)
   local count = 0
   for _, pass in ipairs(event and event.passes or {}) do
@@ -44,14 +43,14 @@ local function times_kept_off(cell, event)
   return count
 end
 
--- How instructions spread over layouts that have code elsewhere: what is executed should not know.
+-- The executed instructions should not depend on where code lies.
 local function moved_instructions(cell, event)
   local drawn = (cell.result.header.layouts or {})[1]
   if not (event and drawn and drawn.code and event.name:find "instructions") then return nil end
   return cell:components(event.field)
 end
 
--- Values by the run that they are of, where these are several: files that share a cell, a run resumed elsewhere.
+-- Several runs: files that share a cell, or a run resumed elsewhere.
 local function runs_of(cell, name)
   local _, first = next(cell.columns.passes)
   if not (first and (first.source or first.host)) then return nil end
@@ -81,7 +80,6 @@ local function events_of(result, cell)
   return lists.map(names.quantities(result), function(name) return event_of(cell, name) end)
 end
 
--- Median of a column, of the repetitions that have it; of a sum of columns.
 local function median_of(columns)
   local list, n = {}, columns[1].n
   for i = 1, n, math.max(1, math.ceil(n / LOOKED_AT)) do
@@ -92,7 +90,7 @@ local function median_of(columns)
   return (stats.median(list))
 end
 
--- How long a command's events were enabled, and how long it ran; nil where they are of somebody else too.
+-- Enabled time and run time of a command; nil where others contribute.
 local function times_of(cell)
   local header = cell.result.header
   if header.target or header.inherit == false then return nil end
@@ -102,14 +100,13 @@ local function times_of(cell)
   return median_of { resources.enabled_ns }, median_of { resources.user_ns, resources.system_ns }
 end
 
--- How long a command took; nil where a launcher did its work, or has a share in its time.
 local function wall_ns_of(cell)
   local _, block = next(cell.columns.passes)
   return cell.kind == "command" and block and not block.launcher
     and not cell.result.workload_by_name[cell.workload].launch and median_of { block.wall } or nil
 end
 
--- How long the repetitions of each pass took: what all have in common where no event repeats in them.
+-- Wall time of each pass, the anchor where no event is in all passes.
 local function wall_anchor(result, cell)
   local passes = {}
   for pass in ipairs(result.header.pass_events) do
@@ -167,7 +164,6 @@ local function waited_of(result, cell)
   return waited
 end
 
--- Whether runs of a cell are ranks, which have different work.
 local function are_ranks(result)
   return lists.any(result.header.sources or {}, function(source) return source.rank ~= nil end)
 end
@@ -189,7 +185,7 @@ local function cell_of(result, cell)
     repetitions_of_a_layout = clusters.runs_of_a_layout(result.header) }
 end
 
---- What to know before believing the numbers of a result, the gravest first.
+--- Reasons to doubt the numbers of a result, the gravest first.
 ---@param result pmclua.Result
 ---@return pmclua.Warning[]
 function M.of(result)

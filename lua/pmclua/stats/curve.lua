@@ -131,7 +131,6 @@ function M.power(x, logs, breaks)
   return curve
 end
 
--- One step of Gauss and Newton, halved until it helps. Returns whether it did.
 local function improve(curve, x, logs)
   local rows, residuals = {}, M.residuals(curve, curve.p, x, logs)
   for i = 1, #x do rows[i] = curve.slopes(curve.p, x[i]) end
@@ -152,7 +151,6 @@ local function improve(curve, x, logs)
   return false
 end
 
--- Brings a curve as near as it gets. Returns it; nil where its parameters are not determined.
 local function settled(curve, x, logs)
   local rounds = 0
   while rounds < ROUNDS and improve(curve, x, logs) do rounds = rounds + 1 end

@@ -48,7 +48,6 @@ local function best_place(data, breaks, j)
   return best
 end
 
--- Moves each break to its best place, until nothing gets better.
 local function settle(data, curve)
   for _ = 1, SWEEPS do
     local before = curve.squares
@@ -61,7 +60,6 @@ local function settle(data, curve)
   return curve
 end
 
--- A curve with one break more, where it leaves least.
 local function with_break(data, breaks)
   local best
   for _, place in ipairs(data.places) do
@@ -100,7 +98,6 @@ local function steps_of(data)
   return best
 end
 
--- Curves of all shapes, the best first.
 local function candidates(data)
   local x, y, logs = data.x, data.y, data.logs
   local fits = { curves.power(x, logs, {}) }
@@ -148,14 +145,12 @@ local function error_of(data, curve, weights)
   return sqrt(math.max(0, plain, robust * n / (n - curve.count)))
 end
 
--- A sum of parameters with its interval: the weights say which.
 local function estimate(data, curve, weights, level)
   local value, reach = 0, student(curve, #data.x, level) * error_of(data, curve, weights)
   for i, weight in ipairs(weights) do value = value + weight * curve.p[i] end
   return { value = value, low = value - reach, high = value + reach }
 end
 
--- Weights of the first parameters from `first` to `last`.
 local function weights_of(curve, first, last)
   local weights = {}
   for i = 1, #curve.p do weights[i] = i >= first and i <= last and 1 or 0 end

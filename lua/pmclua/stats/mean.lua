@@ -26,7 +26,6 @@ end
 ---@return number
 function M.average(values) return M.sum(values) / #values end
 
--- The mean and the variance of the mean, in two passes.
 local function moments(values)
   local n = #values
   local mean, squares = M.average(values), 0

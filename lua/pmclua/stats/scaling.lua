@@ -25,7 +25,7 @@ local LAWS = {
   gustafson = function(s, p) return p / (s + (1 - s) * p) end,
 }
 
--- What is left of logarithms of times: squares, and the logarithm of the time at 1.
+-- The residuals of logarithms of times: squares, and the logarithm of the time at 1.
 local function squares_of(law, s, levels, logs)
   local sum, squares = 0, 0
   for i = 1, #levels do sum = sum + logs[i] - log(law(s, levels[i])) end

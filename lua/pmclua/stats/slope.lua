@@ -161,7 +161,6 @@ end
 ---@field clusters? any[] of each point: those of one cluster are not independent, and are taken together; in all
 ---  series of a group the same
 
--- The places of a series' points by their clusters; without these each point is one.
 local function members_of(series)
   local members, of = {}, {}
   for i = 1, #series.x do

@@ -43,7 +43,6 @@ local function count_of(map)
   return count
 end
 
--- The levels of a line that its form fixes.
 local function check_written_levels(shape, cell)
   for name, value in pairs(shape.levels) do
     if cell.levels[name] ~= value then error(("level '%s' is not that of its cell"):format(name), 0) end
@@ -63,7 +62,6 @@ local function cell_of(self, shape, values)
   return cell
 end
 
--- Checks what comes before the numbers; the cell, and where the numbers begin.
 local function read_head(self, shape, values)
   local cell = cell_of(self, shape, values)
   local head = shape.head
@@ -76,7 +74,6 @@ local function read_head(self, shape, values)
   return cell, #head
 end
 
--- The fields that only some lines have.
 local function set_optional(record, shape, values)
   for name, value in pairs(shape.fixed) do record[name] = value end
   for i = shape.cell_at + 2, #shape.head do record[shape.head[i]] = values[i] end
@@ -93,7 +90,6 @@ local function check_numbers(record, iterates)
   if not is_right then error("'iterations' is no number of them", 0) end
 end
 
--- A time entry that `own` names; raises where there is none.
 local function time_entry(own, count)
   local there = type(own) == "number" and own >= 1 and own <= count
   return there and own or error("'times' names an entry that is not there", 0)
@@ -140,14 +136,13 @@ local function blank_record()
   }
 end
 
--- What has fields besides is a table of its own; the others are one for each pass, which has its own events.
+-- Records with optional fields are tables of their own; the others share one for each pass.
 local function table_for(self, shape, pass)
   if not self.reused or shape.has_optional or shape.threads > 0 then return blank_record() end
   self.reused[pass] = self.reused[pass] or blank_record()
   return self.reused[pass]
 end
 
--- A record with what the head of its line says; its numbers are still to come.
 local function record_for(self, shape, values, cell)
   local pass = values[shape.cell_at + 1]
   local record = table_for(self, shape, pass)
@@ -259,7 +254,7 @@ function Decoder:read(form, values)
   return line.n, nil, line
 end
 
---- What a packed line's records have in common, where all of them can be read from its columns.
+--- The fields that a packed line's records share, where all of them can be read from its columns.
 ---@param packed table of `read`
 ---@param values (number|ffi.cdata*|nil)[]
 ---@return table? first its first record; nil: some record is not as it should be

@@ -165,7 +165,6 @@ local function same_in_all(records, name)
   return true
 end
 
--- Appends one field of each record, or what that field says of one event.
 local function put_column(values, at, records, field, event)
   local n = #records
   values[at + 1] = n

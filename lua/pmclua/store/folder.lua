@@ -66,7 +66,6 @@ function M.latest()
   return entry and entry.path
 end
 
--- Removes a file that nobody is writing; whether it did.
 local function remove_idle(path)
   local lines, code = core.lines(path, "resume")
   if not lines and code ~= "ENODATA" then return false end

@@ -89,7 +89,6 @@ local function list(kind, by_column)
   end
 end
 
--- Members of an object; those of `optional` may be absent.
 local function object(members, optional)
   return function(value, width)
     if type(value) ~= "table" then return nil end
@@ -146,7 +145,6 @@ local whole = object(whole_members(), { costs_from = count, cost_unknown = text 
 
 local function refuse() error("what following calls found is not what it should be", 0) end
 
--- The columns that others point to exist.
 local function check_columns(read, width)
   for _, column in pairs(read.columns) do
     if column < 1 or column > width then refuse() end

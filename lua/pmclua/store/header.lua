@@ -20,7 +20,6 @@ local ORDER = {
 }
 -- Words of 64 bits whose digits mean nothing in decimal.
 local HEX_FIELDS = { config = true, config1 = true, config2 = true, config3 = true, config4 = true }
--- Maps, also where they are empty.
 local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = true, how = true,
   environment = true, env = true, params = true, libraries = true }
 
@@ -68,7 +67,6 @@ local function expect_list(header, name)
   return list
 end
 
--- Why an event is in no pass.
 local STATUSES = { unsupported = true, ["constant-zero"] = true, ["not-counted"] = true }
 
 local function check_events(header)
@@ -161,7 +159,6 @@ local function read_attrs(header)
   end
 end
 
--- Numbers that a double cannot hold would be rounded by the JSON library.
 local function check_integers(values, count)
   for i = 1, count do
     expect(type(values[i]) ~= "cdata", "it has an integer above 2^53 that is not written as \"0x…\"")

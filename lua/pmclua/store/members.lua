@@ -70,7 +70,6 @@ local overhead = either(flag, members_of { read = text, median = costs, minimum 
 
 local texts, named_texts = list_of(text), map_of(text)
 
--- How the experiment is made again.
 local how = members_of {
   folder = text, environment = named_texts, commit = text, branch = text, changes = count,
   script = members_of { path = text, hash = text, text = text, args = texts },
@@ -115,7 +114,7 @@ M.workload = { per = text, control = text, launch = text, constants = map_of(num
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
   text = text, empty = flag }, given = texts, run = count }
 
--- What job/ keeps: job.json, and who holds a lock.
+-- The files of a job's folder: job.json, and the owner of a lock.
 
 local function shards(value) return count(value) and value >= 1 and value <= 1e6 end
 local function divided(value) return value == "cells" or value == "blocks" or value == "ranks" end

@@ -30,7 +30,6 @@ local ORDER = { "kind", "cell", "pass", "index", "warmup", "event", "period", "u
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
--- Addresses of Linux need all 64 bits.
 local function address_of(value)
   if type(value) == "cdata" or value and value > LARGEST then return ("0x%x"):format(value) end
   return value or json.null
@@ -78,7 +77,6 @@ local function last_on_line(lines, from)
   return #lines
 end
 
--- By file: [kind, name, address, samples] of each entry; what is not known is null.
 local function entries_of(entries)
   local list, by_key = array {}, {}
   for _, entry in ipairs(entries) do
@@ -115,7 +113,6 @@ local function new_texts(written)
   end
 end
 
--- The texts of a profile's sources.
 local function put_sources(entry, profile, keep)
   local names = {}
   for path, text in pairs(profile.sources or {}) do
@@ -200,7 +197,6 @@ end
 
 local function is_hashes(value) return is_text(value) and not value:find "%X" end
 
--- Keeps the texts of a line.
 local function read_texts(entry, texts)
   for id, hashes in pairs(take(entry, "texts", is_table, true) or {}) do
     if not is_hashes(hashes) then refuse "texts" end
@@ -212,7 +208,6 @@ local function from_hex(text)
   return (text:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end))
 end
 
--- Gives the lines of a profile their code.
 local function read_code(entry, lines, texts)
   for number, list in pairs(take(entry, "code", is_table, true) or {}) do
     local line = lines[tonumber(number)]
@@ -225,7 +220,6 @@ local function read_code(entry, lines, texts)
   end
 end
 
--- Gives sources their texts.
 local function read_sources(entry, texts)
   local sources = take(entry, "sources", is_table, true)
   if not sources then return nil end
@@ -305,7 +299,7 @@ local function read_head(entry)
     iterations = take(entry, "iterations", is_iterations, true), ran = take(entry, "ran", is_share, true) }
 end
 
--- Lines and rest are the total, or the file is wrong: whoever adds them up need not ask again.
+-- Lines and rest must add up to the total, so that no caller has to check.
 local function check_sum(profile, total)
   local sum = 0
   for _, line in ipairs(profile.lines) do sum = sum + line.count end

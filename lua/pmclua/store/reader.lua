@@ -18,8 +18,7 @@ local M = {}
 local BLOCK_BYTES = 2 ^ 16      -- a block is no longer
 local LINE_BYTES = 2 ^ 24       -- longest line that is read
 
--- Adds the next piece of the text: of the file, then of what follows it, which begins a line anew. Whether
--- there was one.
+-- Adds the next piece of the text. A file that follows begins on a new line. Whether there was one.
 local function add_more(reader)
   if reader.source:read(reader.text) then return true end
   if not reader.rest then return false end
@@ -29,7 +28,6 @@ local function add_more(reader)
   return true
 end
 
--- Goes to the next line of reader.text. Whether there is one.
 local function next_line(reader)
   while not reader.text:go_on() do
     if not add_more(reader) then return false end
@@ -50,7 +48,7 @@ local SCAN = {
 
 local AFTER_END = "it comes after the end"
 
--- Only what is whole: nobody needs it.
+-- Partial lines only.
 local function waits_of(list)
   for _, remark in ipairs(type(list) == "table" and list or {}) do
     for _, name in ipairs { "cell", "count", "over", "wait_ns", "wall_ns" } do
@@ -60,7 +58,6 @@ local function waits_of(list)
   return type(list) == "table" and list or nil
 end
 
--- Each part of a run that was resumed has its own.
 local function add_remarks(stored, list)
   for _, remark in ipairs(type(list) == "table" and list or {}) do
     if type(remark) == "string" then stored.remarks:add(remark) end
@@ -74,7 +71,6 @@ local function read_end(reader)
   add_remarks(stored, entry.remarks)
 end
 
--- A run that was resumed elsewhere says where.
 local function read_resume(reader)
   local entry = require("dkjson").decode(reader.text:line())
   local refusal = version.refusal({ schema = headers.SCHEMA, needs = entry.needs }, headers.SCHEMA)
@@ -84,13 +80,12 @@ local function read_resume(reader)
   reader.stored.resumed = reader.stored.resumed + 1
 end
 
--- It waits for its repetition.
+-- A profile precedes its repetition.
 local function read_profile(reader)
   reader.profiles = reader.profiles or require("pmclua.store.profiles").new()
   reader.profiles:read(reader.text:line())
 end
 
--- Lines that are no record's. Whether it was one.
 local function read_other(reader, form)
   local kind = shapes.kind(form)
   if kind == "end" then read_end(reader)
@@ -131,7 +126,6 @@ local function finish_reading(reader)
   end
 end
 
--- Whether a packed line was taken as a whole.
 local function takes_packed(reader)
   if reader.count == 0 or not (reader.packed and reader.take_packed) then return false end
   local first, most = reader.decoder:common(reader.packed, reader.values)
@@ -154,7 +148,6 @@ local function read_lines(reader, take)
   finish_reading(reader)
 end
 
--- Gives back the file, and the memory of its text, until its records are asked for.
 local function pause(reader)
   if not reader.source.is_plain then return end
   reader.paused_at = reader.text.next

@@ -16,7 +16,7 @@ M.SCALARS = {
 --- Fields that are there only where they say something.
 M.OPTIONAL = { "why", "region", "thread", "cpu", "interval", "task", "read", "process", "incomplete",
   "launcher", "source", "host" }
--- What is a number, and what may also be the name of a core or socket.
+-- IS_NUMBER: always a number; MAY_BE_NUMBER: else the name of a core or socket.
 local IS_NUMBER = { interval = true, task = true, process = true, source = true }
 local MAY_BE_NUMBER = { thread = true, cpu = true }
 M.OUTCOMES = {
@@ -46,7 +46,6 @@ local function parse(form)
   return ok and tree or error("nested too deep", 0)
 end
 
--- A text, number or flag that is written out in the form.
 local function literal(node, name)
   local value
   if type(node) == "string" and node ~= "%" and node ~= "[%]" then value = dkjson.decode(node) end
@@ -121,7 +120,6 @@ local function read_optional(shape, fields)
   end
 end
 
--- The fields of every repetition before its numbers.
 local function read_head(shape, fields)
   shape.workload = text(fields:take "workload", "workload")
   read_levels(shape, fields:take "levels")

@@ -39,8 +39,7 @@ end
 
 local function put(writer, line) writer.buffer:put(line) end
 
--- Hands what is buffered to the OS kernel. What does not fit stays buffered, so that nothing is lost
--- where room is made and flush is called again.
+-- Data that does not fit stays buffered, so that nothing is lost if space is made and flush is called again.
 local function write_out(writer)
   if #writer.buffer == 0 then return end
   local text = writer.buffer:get()
@@ -72,7 +71,7 @@ function M.create(path, header, is_private)
   return writer
 end
 
--- Repetitions that may share a line: what else would have to be the same.
+-- Repetitions that may share a line have the same key.
 local function packing_key(writer, record)
   if writer.kinds[record.workload] == "command" or not encoding.is_packable(record) then return nil end
   return ("%d/%d/%s/%s/%s"):format(record.cell, record.pass, tostring(record.warmup), record.read or "",
@@ -118,7 +117,6 @@ local function encode_pending(writer)
   writer.pending, writer.oldest = {}, nil
 end
 
--- When a repetition ended, on the clock of `tick`; nil where it does not say.
 local function end_ns(record)
   return record.start_ns and record.start_ns + (record.wall_ns or 0)
 end

@@ -119,7 +119,6 @@ function M.uncountable(limit, reason, is_whole)
   return { state = "uncountable", text = limit.formula, reason = reason, is_whole = is_whole }
 end
 
--- Whether the whole interval lies within an upper or lower limit, or beyond it.
 local function state_of(operator, low, high, bound)
   local low_holds, high_holds = metric.holds(operator, low, bound), metric.holds(operator, high, bound)
   if low_holds ~= high_holds then return "undecided" end

@@ -10,7 +10,7 @@ local mean = require("pmclua.stats.mean").average
 
 local M = {}
 
---- What runs of one program are taken to differ by where one run of the baseline is all there is: the standard
+--- The assumed spread between runs of one program where the baseline is a single run: the standard
 --- deviation of times. (Medians of 30 runs of one command on a busy virtual machine had 14 %.)
 M.ASSUMED_SPREAD = 0.15
 
@@ -29,7 +29,6 @@ end
 
 local function has_ratio(run) return run.ratio ~= nil and (run.low or 1) > 0 end
 
--- The first that has no interval, or no number of the kind that all have.
 local function problem_of(list, is_ratio)
   for _, run in ipairs(list) do
     local moved = is_ratio and run or run.difference

@@ -72,7 +72,6 @@ local function are_narrow(summaries, share)
   end)
 end
 
--- Decided, or known as narrowly as was asked for.
 local function are_settled(verdicts, share)
   return #verdicts > 0 and lists.all(verdicts, function(verdict)
     local narrow = share and verdict.low and verdict.high - verdict.low <= share

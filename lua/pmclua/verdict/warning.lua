@@ -64,7 +64,6 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field machine_code? pmclua.Copies of a snippet: what the compiler made of it
 ---@field anchors? { title: string, passes: number[][], unit?: string }[] values of one event in each pass
 
--- The values of each of the runs that an event's are of, with their summaries.
 local function runs_of(event, summary)
   if not event.runs then return { { values = event.values, summary = summary } } end
   return lists.map(event.runs, function(values)
@@ -72,7 +71,6 @@ local function runs_of(event, summary)
   end)
 end
 
--- The events that have values, with the summaries that several checks need: sorted once.
 local function counted_events(cell)
   local counted = lists.where(cell.events, function(event) return #event.values > 0 end)
   return lists.map(counted, function(event)
@@ -97,7 +95,6 @@ function checks.few(cell, events)
          ("ask for %d repetitions or more"):format(fewest)
 end
 
--- The first value of a run is its largest, and an outlier.
 local function is_slow_at_first(run)
   local values = run.values
   if #values < FEWEST then return false end
@@ -153,7 +150,6 @@ function checks.outliers(_, events)
          "something else ran now and then: pin the workload, quiet the machine, or trust the medians"
 end
 
--- How a run's values correlate with their order, where they drift; each of `runs` has its share of the chance.
 local function drift_of(run, margin, runs)
   local values, summary = run.values, run.summary
   if #values < FEWEST or summary.q3 - summary.q1 <= margin * math.abs(summary.median) then return nil end
@@ -167,7 +163,6 @@ local function drift_of(run, margin, runs)
   return math.abs(r) * math.sqrt(#sample - 1) >= by_chance and r or nil
 end
 
--- The event that drifted most, and in how many runs any did.
 local function said_drift(event, margin)
   local drifts = lists.map(event.runs, function(run) return drift_of(run, margin, #event.runs) end)
   if #drifts == 0 then return nil end
@@ -235,7 +230,6 @@ function checks.empty(cell)
     "the compiler removed the work (pmclua_keep(x) keeps x), or the function does not repeat it"
 end
 
--- Instructions of a snippet that its loop does not have as often as asked.
 function checks.snippet(cell)
   local code = cell.machine_code
   if not code then return end
@@ -328,7 +322,6 @@ function checks.exit(cell)
   for outcome, count in pairs(cell.outcomes or {}) do
     parts[#parts + 1] = ("%d %s"):format(count, outcome)
   end
-  -- The end of a single repetition is reported elsewhere.
   if #parts == 0 or cell.repetitions == 1 then return end
   table.sort(parts)
   local of = cell.repetitions and " of " .. text.plural(cell.repetitions, "repetition") or ""

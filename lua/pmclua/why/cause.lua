@@ -132,7 +132,6 @@ local function add_code(cause, sides, event, options, left)
   end
 end
 
--- A function that the ledger of time names, where instructions name none.
 local function add_timed_parts(cause)
   local ledger = cause.why and cause.why.ledger
   if #cause.parts > 0 or not ledger then return end

@@ -20,7 +20,6 @@ end
 
 local MOST = 0.5                -- of a thread's samples, or of what they differ by: where that is, it works
 
--- By function: mean ns of a thread's samples, B's less A's and of both.
 local function functions_of(sides, thread)
   local more, all = {}, {}
   for sign, side in pairs { [-1] = sides.a, [1] = sides.b } do
@@ -44,7 +43,6 @@ local function main_part(sums)
   return most and math.abs(sums[most]) >= MOST * whole and most or nil
 end
 
--- The functions that threads work in, by thread: that which makes the difference, else that which has most.
 local function new_functions(sides)
   return setmetatable({}, { __index = function(known, thread)
     local more, all = functions_of(sides, thread)
@@ -70,7 +68,7 @@ local function label_of(calls, chain, functions)
   return ("%s: %s %s, %s"):format(chain.name, chain.is_end and "end of" or "for", who, what)
 end
 
---- What a ns that the first thread is off CPU in a traced repetition is worth where nothing is traced.
+--- The scale from the first thread's time off CPU in a traced repetition to one that is not traced.
 ---@param side pmclua.WhySide
 ---@param i integer the repetition
 ---@return number
@@ -93,7 +91,7 @@ local function add(lines, sides, key, i, chain, functions)
   line[key][i] = line[key][i] + chain.ns * M.scale_of(sides[key], i)
 end
 
---- What the first thread waited for, as lines that say of its time off CPU what others did in it; nil: for nobody.
+--- The first thread's time off CPU as lines, by what others did meanwhile; nil: it waited for nobody.
 ---@param sides { a: pmclua.WhySide, b: pmclua.WhySide } with `calls`
 ---@param options { paired: boolean, groups?: integer[], margin: number, total: pmclua.LedgerRow } total: of the time
 ---@return pmclua.Ledger?
@@ -114,7 +112,7 @@ function M.of(sides, options)
   return waits
 end
 
---- What of a side's waits in each call others spent at work or waiting for a CPU: { call = ns by repetition }.
+--- The part of a side's waits in which others worked or waited for a CPU, by call: { call = ns by repetition }.
 ---@param side pmclua.WhySide with `calls`
 ---@return table<string, number[]>
 function M.worked(side)

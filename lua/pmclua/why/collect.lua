@@ -39,7 +39,6 @@ end
 
 -- ---- what fits ----
 
--- Seconds that both take together.
 local function pilot(workloads, options)
   local result = require("pmclua.experiment").compare(workloads[1], workloads[2],
     { events = { "duration_time" }, repetitions = 1, warmup = 1, quiet = true, store = false,
@@ -153,7 +152,6 @@ local function reasons_of(plan, why_not)
   return reasons
 end
 
--- Whether the vendor's tree can be counted, if not why; how many passes there are with so many of its levels.
 local function can_count_tree(workloads, options)
   local experiments, passes = require "pmclua.experiment", {}
   local asked = experiments.declare { workloads = workloads, events = { "cycles" },

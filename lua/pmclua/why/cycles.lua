@@ -33,7 +33,6 @@ function M.metrics(levels)
   return list
 end
 
--- A reason without its beginning and its advice.
 local function brief(why) return (why:gsub("^cannot open '.-': ", ""):match "^[^;]*") end
 
 -- Nil, or why a metric cannot be counted; events are those of a plan, which tried them.
@@ -64,7 +63,6 @@ end
 
 local MOST_NAMES = 3
 
--- The missing nodes of the tree, in one line.
 local function absent_of(missing)
   if #missing == 0 then return nil end
   local names = lists.map(missing, function(node) return node.node.name end)

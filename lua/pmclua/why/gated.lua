@@ -48,7 +48,6 @@ end
 
 -- ---- its cause ---------------------------------------------------------------------------------------------
 
--- A cell's workload without factors: their levels are filled in; with the seed of a layout that is built.
 local function workload_of(experiment, cell, code)
   local workload = lists.by(experiment.declaration.workloads, "name")[cell.workload]
   local placed = require("pmclua.workload").renamed(workload, cell:label())
@@ -122,7 +121,6 @@ local function cause_of(experiment, pair, limits, seconds)
   return outcome
 end
 
--- Causes, cell by cell; the budget is shared out among those that are left.
 local function add_causes(gate, seconds, look)
   local groups = lists.groups(lists.where(gate.results, is_open), function(row) return row.cell end)
   gate.causes = {}
@@ -131,7 +129,6 @@ local function add_causes(gate, seconds, look)
   end
 end
 
--- Of a cell of the experiment's own run.
 local function look_here(experiment, gate, against)
   local pairs_of = against and require("pmclua.result.compare").pairs(gate.result, against) or {}
   return function(label, limits, seconds)
@@ -141,7 +138,6 @@ local function look_here(experiment, gate, against)
   end
 end
 
--- Of a cell of a stored result.
 local function look_stored(gate, program)
   return function(label, limits, seconds)
     local cell = lists.find(gate.result:list(), function(candidate) return candidate:label() == label end)

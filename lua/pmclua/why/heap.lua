@@ -20,7 +20,7 @@ end
 
 local function is_of_heap(event) return event.simulated ~= nil and simulated.is_of_heap(event) end
 
---- Of each event of allocations that both cells have.
+--- Ledgers of the allocation events that both cells have.
 ---@param why pmclua.Why
 ---@return pmclua.WhyAllocations[]
 function M.of(why)

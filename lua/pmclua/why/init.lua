@@ -44,7 +44,6 @@ Why.__tostring = function(self) return self:report() end
 
 -- ---- the ledgers ----
 
--- The clock that was sampled, an event of the result; nil: none was.
 local function sampled_event(result)
   for _, name in ipairs(profiles.events(result)) do
     local event = lists.find(result.events, function(own) return own.name == name end)
@@ -87,7 +86,6 @@ end
 -- Less than that of others is what it takes to launch a command, and no thread of its own.
 local OTHERS_NS, OTHERS_SHARE = 1e6, 0.05
 
--- CPU time of others by repetition, its mean, and whether it matters.
 local function others_of(side)
   local list, sum, whole = {}, 0, 0
   for i, on in ipairs(side.on_cpu_time) do
@@ -107,7 +105,7 @@ local function find_others(self, sides)
   sides.a.others, sides.b.others = a, b
 end
 
--- The first thread's time; with others, theirs on CPUs as well, and not what it waits for them.
+-- With others, their time on CPUs is added and the first thread's waits for them are not.
 local function totals(side)
   local list = lists.copy(side.duration_time)
   for i in ipairs(list) do
@@ -116,7 +114,6 @@ local function totals(side)
   return list
 end
 
--- Mean numbers of page faults.
 local function fault_counts(self, sides)
   local counts = {}
   for side, cell in pairs { a = self.a, b = self.b } do
@@ -166,7 +163,6 @@ local function note_absent(self, what, why) self.absent[#self.absent + 1] = { wh
 -- Up to this share of missing samples, the others stand for them.
 local MOST_MISSING = 0.5
 
--- Why too many samples are missing; nil where they are not.
 local function why_few_samples(self, event, most)
   for _, cell in ipairs { self.a, self.b } do
     local by_index = profiles.by_index(self.result, cell.number, event.name)

@@ -93,7 +93,6 @@ local function sum_of(lists_of_times, n)
   return sums
 end
 
--- The time in Linux by repetition: calls, faults, interrupts and the rest.
 local function linux_time(side, times)
   local all = { linux_rest(side, times), times and times.interrupts }
   for _, what in ipairs(times and { "call", "fault" } or {}) do
@@ -118,9 +117,8 @@ end
 
 -- ---- waiting ----
 
--- What B waited because it used the CPU for longer than A: on a machine that others use too, any work
--- brings waiting along. How much is seen best on the side that used it for longer; the other may end before
--- its turn does.
+-- B waits longer because it uses the CPU for longer: on a shared machine any work brings waiting along. The longer side
+-- shows how much; the other may end before its turn does.
 local function brought(on, wait)
   local longer = mean(on.b) >= mean(on.a) and "b" or "a"
   local rate = mean(on[longer]) > 0 and mean(wait[longer]) / mean(on[longer]) or 0

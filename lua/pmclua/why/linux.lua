@@ -23,7 +23,6 @@ local function key_of(file, build_id, address)
   return ("%s\0%s\0%s"):format(file, build_id or "", tostring(address))
 end
 
--- How often calls were made from places in a page: { place = { name = count } }.
 local function traced_places(side)
   local places = {}
   for _, calls in ipairs(side.calls or {}) do
@@ -56,7 +55,6 @@ local function calls_at(places, address, name)
   return name and { [name] = 1 }
 end
 
--- Each entry of a kind in some profiles, with the key of its instruction.
 local function each_entry(profiles, kind, take)
   for _, profile in ipairs(profiles) do
     for _, entry in ipairs(profile.entries or {}) do
@@ -88,7 +86,7 @@ end
 
 local OUTWEIGHS = 4             -- times the samples of the fault itself
 
--- Instructions whose samples in user space belong to what Linux was entered for there: { key = "call" or "fault" }.
+-- Instructions whose user-space samples belong to the system call or fault made there.
 local function owned(profiles)
   local owners, faults, own = {}, {}, {}
   each_entry(profiles, "fault", function(entry, key) add_to(faults, key, entry.samples) end)
@@ -168,7 +166,7 @@ function M.times(side, sides)
   return times
 end
 
--- A line without the samples that are Linux's; nil: it has no others.
+-- A line without the samples that are Linux's; nil: none is left.
 local function without(line, at, times, i)
   local kept, count, samples = {}, line.count, line.samples
   for _, place in ipairs(at) do
@@ -202,8 +200,7 @@ end
 
 -- ---- what was traced ----
 
--- By name: how often, and ns off CPU, by repetition; blocked: of the first thread's time off CPU, which the traced
--- repetitions split and do not tell.
+-- Counts and ns off CPU, by repetition; blocked: the traced repetitions split the first thread's time off CPU.
 local function traced(side, with_others)
   local traced_calls = { count = {}, blocked = {} }
   local function add(field, name, i, value)
@@ -222,8 +219,8 @@ local function traced(side, with_others)
   return traced_calls
 end
 
---- What the traced calls of a side come to: how often each was made, and how long the first thread was blocked in it,
---- with what others of the command did meanwhile apart.
+--- Sums of a side's traced calls: how often each was made, how long the first thread was blocked in it, and how much of
+--- that others of the command worked.
 ---@param side pmclua.WhySide
 ---@param with_others boolean other threads' and children's time is in the ledger: waiting for it is not
 ---@return { count: table<string, number[]>, blocked: table<string, number[]>, waited: number[] }

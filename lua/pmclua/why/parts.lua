@@ -36,7 +36,6 @@ function M.place_of(row) return row.line.other or row.line.place end
 
 local place_of = M.place_of
 
--- The lines of a function that differ the way it does.
 local function lines_of(code, row)
   local own = place_of(row)
   local along = lists.where(code:ledger("inlined line").lines, function(one)
@@ -78,7 +77,6 @@ local function sum(rows, field)
   return total
 end
 
--- What is led back to one function, what differs most first.
 local function part_of(origins, group, labels)
   local main, rows = group[1], lists.column(group, "row")
   local lines = lists.joined(lists.column(group, "lines"))
@@ -132,7 +130,6 @@ end
 
 local function do_differ(calls) return calls and calls.a ~= calls.b end
 
--- ", which calls `realloc` 310 times instead of 100".
 local function callee_words(part)
   if not part.callee then return "" end
   if do_differ(part.calls) then

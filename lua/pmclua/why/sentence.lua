@@ -55,7 +55,7 @@ local function where_of(row)
   return say and say(row) or row.line.name or row.label
 end
 
--- "4.3 ms in `parse`"; of what goes the other way, or where the whole does not differ, by how much more or less.
+-- Of a difference that is negative, or not proven, by how much more or less.
 local function part_of(row, whole)
   local amount = text.time(math.abs(row.difference))
   local goes_along = whole and (row.difference > 0) == (whole.difference > 0)
@@ -103,7 +103,7 @@ end
 
 local MUCH = 0.1
 
--- Waiting that comes with more work is no cause, but may be much of the difference.
+-- Waiting caused by more work is no cause, but may be much of the difference.
 local function with_waiting(why)
   for _, row in ipairs(why.ledger.rest) do
     if row.key == "brought" and row.share and row.share >= MUCH then
@@ -113,7 +113,6 @@ local function with_waiting(why)
   return ""
 end
 
--- "of its 20 % more cycles 80 % are memory_bound": what the vendor's tree says of it.
 local function with_cycles(why)
   local cycles = why.cycles
   local first = cycles and cycles.conclusion.names[1]

@@ -14,7 +14,6 @@ local function labels_of(result)
   return table.concat(lists.map(result:list(), function(cell) return cell:label() end), "; ")
 end
 
--- The only cell that a text or partial cell means.
 local function cell_of(result, wanted)
   local conditions = type(wanted) == "string" and select_cells.cell(wanted) or wanted
   local ok, list = pcall(select_cells.cells, result, conditions)
@@ -91,7 +90,6 @@ end
 
 local TIMES = { "duration_time", "on_cpu_time", "wait_time", "off_cpu_time" }
 
--- A cell's values by repetition, by name; nil: it lacks one of the times.
 local function by_index(cell, sampled)
   local result, list = cell.result, {}
   for _, name in ipairs(TIMES) do
@@ -127,7 +125,7 @@ end
 
 local REQUIRED = lists.joined { TIMES, { "calls", "profiles" } }
 
--- Repetitions of a side that have all that some side has any of.
+-- Repetitions with all that both sides have any of.
 local function needed(found, other)
   return lists.map(REQUIRED, function(name)
     return found[name] and other[name] and found[name] or nil

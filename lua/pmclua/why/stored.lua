@@ -14,7 +14,7 @@ local M = {}
 
 local NEED = "; `gate --against OLD --why -- NEW` measures both in one run"
 
--- What the file says of a cell's workload; nil: nothing.
+-- The stored facts of a cell's workload; nil: none.
 local function facts_of(cell)
   local levels = table.concat(lists.assignments(cell.levels), " ")
   return lists.find((cell.result.header.how or {}).workloads or {}, function(facts)
@@ -22,7 +22,6 @@ local function facts_of(cell)
   end)
 end
 
--- Why the file does not say enough; nil: it does.
 local function unknown(facts, whose)
   if not facts or not (facts.program or facts.kind ~= "command") then
     return ("the file of %s does not say which program was run%s"):format(whose, NEED)
@@ -37,7 +36,6 @@ local function unknown(facts, whose)
   end
 end
 
--- Why a program cannot be run as it was counted; nil: it can.
 local function replaced(facts, program, whose, commit)
   local hash = core.stat(program) and provenance.identity(program)
   if hash == facts.program_hash then return nil end
@@ -50,7 +48,7 @@ local function replaced(facts, program, whose, commit)
       or "count again: the new result must be of the program that is there")
 end
 
--- What a command gets beside its program.
+-- The inputs of a command besides its program.
 local function given_to(facts)
   return require("pmclua.base.json").encode { { unpack(facts.argv, 2) }, facts.env or {},
     facts.stdin or false, facts.shell or false }
@@ -58,7 +56,6 @@ end
 
 local function file_name(path) return path:match "[^/]*$" end
 
--- Why the baseline's program cannot take the place of the new one; nil: it can.
 local function unlike(old, new, program)
   if given_to(old) ~= given_to(new) then
     return "the baseline was counted with other arguments, input or environment"
@@ -71,7 +68,6 @@ local function unlike(old, new, program)
   end
 end
 
--- The new result's command, with another program in its place.
 local function command_of(side, facts, folder, program)
   local env = facts.env and lists.copy(facts.env) or nil
   for name, value in pairs(env or {}) do

@@ -14,8 +14,7 @@ local function set(words)
   return list
 end
 
--- What starts a thread or a process, the calls that come with it, the functions that do it, and how many
--- page faults at most come with each.
+-- For each way to start a thread or process: its system calls, functions, and the most page faults.
 local FAMILIES = {
   { label = "%s more threads", one = "one more thread", is_thread = true, key = "threads",
     calls = set("clone clone3 futex mmap munmap mprotect madvise set_robust_list rseq rt_sigprocmask exit "
@@ -40,7 +39,6 @@ local function more(by_name, ...)
   return sum
 end
 
--- How many more (negative: fewer) of a family B has; 0: as many.
 local function count_of(family, by_name)
   local clones = more(by_name, "clone", "clone3", "fork", "vfork")
   local children = more(by_name, "wait4", "waitid")
@@ -59,7 +57,6 @@ local function is_of_loader(line)
   return (file:match "[^/]*$"):find(LOADER) ~= nil or file:find("^ld%.so") ~= nil
 end
 
--- Whether a line belongs to a family of which B has `count` more.
 local function belongs(line, family, count)
   if line.call then return family.calls[line.call] and delta(line) * count >= 0 end
   if line.kind == "faults" then

@@ -82,7 +82,7 @@ end
 
 local MOST_TICS = 60            -- in the order of places; of more those that are apart
 
--- Those of many tics that stand apart on an axis.
+-- Tics that are far enough apart.
 local function apart(tics, log, low, high)
   if #tics <= MOST_TICS then return tics end
   local function place(at) return log and math.log(at) or at end

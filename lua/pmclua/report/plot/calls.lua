@@ -17,7 +17,6 @@ local TIMES = { duration = true, cpu_time = true, task_clock = true, cpu_clock =
 
 -- ---- bins ----------------------------------------------------------------------------------------------
 
--- Bins that hold all bars of these lists.
 local function bins_of(several)
   local low, high = math.huge, 0
   for _, bars in ipairs(several) do
@@ -35,7 +34,6 @@ local function as_steps(into, bars, divisor)
   return data
 end
 
--- Regions by name, in the order of the cells, each with its bars in a cell; and why one has none.
 local function collect(several, name)
   local entries, why = {}, nil
   for i, regions in ipairs(several) do
@@ -50,7 +48,6 @@ end
 
 -- ---- the chart -----------------------------------------------------------------------------------------
 
--- A region in one cell, or in several; a single one has its colour.
 local function panel_of(region, name, labels, colour)
   local into = bins_of(lists.column(region, "bars"))
   local scale = axis.scale(name .. " per call", TIMES[name] and "ns" or "", into.high)

@@ -38,7 +38,6 @@ local function cells_with(result, name, most)
   return cells, lists.map(cells, function(cell) return cells_of.label(cell, varies) end), #all
 end
 
--- A chart, headed by its title and what is shown.
 local function chart_of(result, cells, count, about, panels)
   local title = words.title(result)
   local common = #cells == 1 and cells[1]:label() or cells_of.common_levels(cells)
@@ -60,7 +59,6 @@ local function points_beside(values, x, divisor)
   return data
 end
 
--- One colour a workload.
 local function colour_of(result, cell)
   for i, workload in ipairs(result.header.workloads) do
     if workload.name == cell.workload then return i end
@@ -193,7 +191,6 @@ local function edges_of(tics, log)
   return edge_of
 end
 
--- The plateau in which a place lies.
 local function plateau(edges, place)
   return lists.find(edges, function(edge) return place >= edge[1] and place <= edge[2] end)
 end
@@ -219,7 +216,6 @@ end
 
 local POINTS_OF_CURVE, BEYOND = 80, 2
 
--- Points of a curve between two sizes.
 local function curve_data(growth, from, to, divisor)
   local data = {}
   for i = 0, POINTS_OF_CURVE do
@@ -230,13 +226,12 @@ local function curve_data(growth, from, to, divisor)
   return data
 end
 
--- Where a curve ends: at the sizes that predictions are asked for, or at twice the largest.
+-- A curve ends at the largest size that is predicted, or at twice the largest measured.
 local function reach_of(growth, fit)
   local last = growth.sizes[#growth.sizes]
   return math.max(BEYOND * last, unpack(fit and fit.over == growth.over and fit.at or {}))
 end
 
--- The medians, the curve through them, and dashed what lies beyond them; and residuals, as shares.
 local function growth_series(growth, label, scale, colour, fit)
   local first, last, medians, left = growth.sizes[1], growth.sizes[#growth.sizes], {}, {}
   for i, cell in ipairs(growth.cells) do
@@ -337,12 +332,10 @@ local function largest_of(cells, name)
   return largest
 end
 
--- The iteration counts that there are.
 local function tics_of(iterations)
   return lists.map(lists.unique(iterations), function(count) return { text.short(count), count } end)
 end
 
--- Counts with their line, and what is left of them.
 local function line_panels(cell, name, label, scale, colour)
   local points, fit = read_cell(cell, name).points, cell:summary(name).fit
   local counts, residuals, d = {}, {}, scale.divisor

@@ -4,7 +4,7 @@ local M = {}
 
 local MOST_POINTS = 2000        -- of a picture
 
---- So many of a sorted list, at equal steps of rank, the first and the last among them.
+--- Thins a sorted list to values at equal steps of rank, with the first and the last.
 ---@param sorted number[]
 ---@param shares integer how many cells share the room
 ---@return number[]
@@ -33,7 +33,7 @@ function M.extremes(values, shares)
   return places
 end
 
---- What a chart shows, with how it chose where it does not show all values.
+--- A chart's subtitle, with the way values were chosen where it does not show all.
 ---@param what string
 ---@param cells pmclua.Cell[]
 ---@param name string of the quantity

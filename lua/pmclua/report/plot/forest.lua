@@ -14,7 +14,6 @@ local M = {}
 local MOST, ROW, AROUND = 60, 22, 190           -- lines; pixels
 local FAINT, COLOURS = 8, { faster = 1, fewer = 1, lower = 1, slower = 6, more = 6, higher = 6, same = 3 }
 
--- Ratios by quantity, the primary one first; how many verdicts have no interval, or are of differences.
 local function ratios_of(comparison, name)
   local list, without = {}, 0
   for _, pair in ipairs(comparison.pairs) do

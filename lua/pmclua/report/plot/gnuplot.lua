@@ -83,7 +83,6 @@ end
 
 -- ---- a chart as commands ---------------------------------------------------------------------------------
 
--- The width of the longest name of a place.
 local function longest_of(tics)
   local longest = 0
   for _, tic in ipairs(tics) do longest = math.max(longest, text.width(tic[1])) end
@@ -129,7 +128,7 @@ local function tics_of(axis, largest, columns, is_text)
   return ("%s(%s)"):format(turned, table.concat(tics, ", "))
 end
 
--- Names of lines begin below each other, so that indentation shows; flush ones end at the axis, as in text.
+-- Names of lines are left-aligned, so that indentation shows; flush ones end at the axis, as in text.
 local function names_at_left(axis, is_text)
   local longest = longest_of(axis.tics)
   local tics = lists.map(axis.tics, function(tic)
@@ -194,8 +193,7 @@ local function span(axis) return axis.low and axis.high and axis.high - axis.low
 
 local MARGIN_SHARE = 0.04               -- of a plot
 
--- Room around the values where an axis has no ends of its own: what lies on an axis is not seen in a text, of
--- so many lines.
+-- Room around the values where an axis has no ends of its own: a text plot hides what lies on an axis.
 local function offsets_of(panel, lines)
   local x, y = panel.x, panel.y
   local function offset(limit, share) return limit and "0" or "graph " .. share end
@@ -269,7 +267,7 @@ end
 
 local LIMITS = { seconds = 300, errors = true }
 
--- Runs gnuplot on a file of commands, without settings of the user's; what it complains of.
+-- gnuplot runs without the user's settings.
 local function run(program, script)
   local output, trouble = tool.read(program, { "-d", script }, LIMITS)
   return trouble and trouble .. "\n" .. output or output
@@ -278,13 +276,11 @@ end
 -- The characters of a text plot's first, second, … series.
 local PENS = "*#$%@&="
 
--- The mark and name of a panel's `i`-th series.
 local function key_entry(series, i)
   local is_line, pen = series.style == "lines" or series.style == "steps", (i - 1) % #PENS + 1
   return ("  %s %s"):format(is_line and PENS:sub(pen, pen):rep(3) or letter(series), text.safe(series.title))
 end
 
--- The marks and names of a panel's series, as many on a line as there is room for.
 local function key_lines(panel, width)
   local lines, line = {}, ""
   for i, series in ipairs(has_key(panel) and panel.series or {}) do

@@ -108,7 +108,7 @@ local function default_kind(result, name)
   return has_lines(result, name) and "regression" or "distribution"
 end
 
--- How much calls took; nil where none were followed, or something else is asked for.
+-- A chart of calls where some were followed and nothing else is asked for.
 local function chart_of_calls(result, options)
   local is_asked = not options.kind or options.kind == "histogram"
   local several = is_asked and require("pmclua.report.tables").followed(result) or {}

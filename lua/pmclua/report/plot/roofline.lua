@@ -1,7 +1,7 @@
 --- roofline.lua: rates of operations by operations a byte, under the roofs that were measured (Williams, Waterman and
 --- Patterson, "Roofline", CACM 2009).
 --
--- What a cell is follows from its rates: one that moves bytes and does no operations is a slanted roof, one that does
+-- A cell's rates decide what it is: one that moves bytes and does no operations is a slanted roof, one that does
 -- operations and moves nothing a flat one, and one that does both a point.
 
 local cells_of = require "pmclua.report.cells"
@@ -29,7 +29,7 @@ local function has_name(result, name)
   return lists.any(result.metrics, function(metric) return metric.name == name end)
 end
 
--- Cells with their rates, Goperations and GB a second.
+-- Rates in Goperations and GB a second.
 local function rates_of(result)
   local by = lists.find(BANDWIDTHS, function(bandwidth) return has_name(result, bandwidth[1]) end)
   if not by or not has_name(result, "flops_rate") then
@@ -63,7 +63,6 @@ local function roofs(memory, peaks, varies, low, high)
   return series
 end
 
--- The points of each workload.
 local function points(list)
   return lists.map(lists.groups(list, function(rate) return rate.cell.workload end), function(same)
     return { style = "marked", title = text.safe(same.key), data = lists.map(same, function(rate)

@@ -22,7 +22,6 @@ local function curve(f, from, to)
   return data
 end
 
--- The speed-up that the fitted law says, against the smallest level that has a time.
 local function fitted(scaling, first)
   local at = scaling.fit.at
   return function(level) return at(first) / at(level) * (scaling.weak and level / first or 1) end

@@ -51,7 +51,6 @@ local function largest(values)
   return most
 end
 
--- Times and values of one quantity, by part of the target.
 local function collect(entries, name)
   local parts, order, all, example = {}, {}, {}, nil
   for _, entry in ipairs(entries) do

@@ -30,7 +30,6 @@ local function counts_of(scale, sides, row)
     words.line_verdict(row, scale.ledger_unit), tones = { [4] = words.TONES[row.verdict] } }
 end
 
--- "12", "12 (B 14)", "12 (A)": where a row is in the listing of A and of B.
 local function place_of(form, own, other, is_aligned)
   local count = form:format(own or other)
   if not is_aligned or own == other then return count end
@@ -38,7 +37,6 @@ local function place_of(form, own, other, is_aligned)
   return ("%s (%s)"):format(count, own and "A" or "B")
 end
 
--- A row whose last text reaches to the end of the line.
 local function row_of(counts, place, what)
   counts[#counts + 1], counts[#counts + 2] = place, what
   counts.span = #counts
@@ -131,7 +129,6 @@ function M.tables(code, row, folders)
   return tables
 end
 
--- The line above the tables: the function's own row.
 local function headline(code, row, scale)
   local counts = row.b and ("A %s, B %s, B - A %s"):format(scale:value(row.a), scale:value(row.b),
     scale:signed(row.difference)) or scale:value(row.a)

@@ -23,8 +23,7 @@ local ORDER = { "format", "kind", "event", "unit", "period", "by", "paired", "a"
 
 local or_null = json.or_null
 
--- Where the code is; of what several functions were joined to: nothing. `copies` and `into` are sums of all
--- repetitions.
+-- Where the code is; nothing for several functions joined. `copies` and `into` are sums of all repetitions.
 local function place_entry(place)
   if not place then return json.null end
   return { ["function"] = place.fn, signature = place.full, file = place.path, source = or_null(place.source),
@@ -67,7 +66,6 @@ local function caller_row(row)
   return entry
 end
 
--- Functions with all that they call; null where no call chains were taken.
 local function callers_entry(callers)
   if not callers then return json.null end
   return { comparisons = callers.comparisons, conclusion = callers.conclusion.kind,
@@ -90,7 +88,6 @@ local function confirmation_facts(line)
     end) }
 end
 
--- Cache lines that threads share, of a view of data.
 local function sharing_entry(code, by)
   if not objects.is_view(by) then return nil end
   return { a = shared_facts(code.a), b = code.b and shared_facts(code.b) or json.null,
@@ -117,7 +114,6 @@ end
 local ANNOTATION = { "format", "kind", "event", "unit", "function", "a", "b", "difference", "verdict",
   "number", "number_b", "offset", "offset_b", "text" }
 
--- A row of a listing without what serves to show it.
 local function listed(row)
   local entry = lists.copy(row)
   entry.index, entry.values = nil, nil

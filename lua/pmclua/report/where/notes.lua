@@ -94,8 +94,7 @@ local function add_rest(list, code, ledger)
   end
 end
 
--- What gives names to code that has none; nil: it has some, or a remark says why it cannot have any, which is where not
--- even its place in the file is known.
+-- How to give names to code without any; nil: it has some, or a remark already says why not.
 local function remedy_of(place)
   if not (place and (place.nameless or place.is_joined)) then return nil end
   if place.path == "[memory]" then
@@ -121,7 +120,6 @@ end
 local FRAMELESS = "where code without frame pointers uses the stack, as the C library's malloc does, its "
   .. "caller is left out"
 
--- How far call chains lead, where they were taken.
 local function add_chains(list, code)
   local complete, whole = chains.complete(code.profiles)
   if not complete then return end
@@ -133,7 +131,6 @@ local function add_chains(list, code)
   if code.profiles[1].source == "samples" then list[#list + 1] = FRAMELESS end
 end
 
--- Which function makes the difference, and in which one of those that it calls the most of it is.
 local function add_grown(list, callers)
   local grown = callers and callers.grown
   if not grown then return end

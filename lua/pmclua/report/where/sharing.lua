@@ -9,13 +9,11 @@ local LINE = require("pmclua.profile.sharing").LINE
 local NOTABLE = 0.01            -- of the total
 local MOST_ROWS, MOST_NAMED = 8, 4
 
--- What a part's bytes are called: "counters[3].hits", "heap from main (x.c:4) +24".
 local function name_of(part)
   local name, is_place = part.object .. (part.member or ""), not part.member or part.member:find "^ "
   return part.place and is_place and ("%s +%d"):format(name, part.place) or name
 end
 
--- The line's own name: its objects, with its place in those that are larger.
 local function label_of(line)
   local names = lists.unique(lists.map(line.parts, function(part)
     local start = part.place and part.place - part.offset
@@ -134,7 +132,7 @@ local ADVICE = {
     .. "or threads that run at the same time, would share a line falsely",
 }
 
---- What the lines say that are worth it.
+--- Notes on the lines with a share worth one.
 ---@param rows pmclua.SharedRow[]
 ---@return string[]
 function M.notes(rows)
@@ -184,7 +182,7 @@ local function threads_of(line)
   return lists.keys(threads)
 end
 
---- What breakpoints counted at a line, as a table: accesses of each thread by word, and the conclusion.
+--- A table of what breakpoints counted at a line: accesses of each thread by word, and the conclusion.
 ---@param line pmclua.Confirmation
 ---@return pmclua.ReportBlock
 function M.confirmation(line)

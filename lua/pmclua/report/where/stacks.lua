@@ -33,7 +33,6 @@ local function add_rest(stacks, rest, side)
   for name, count in pairs(rest) do add(stacks, "[" .. (REASON[name] or name) .. "]", side, count) end
 end
 
--- Objects, and on each the functions that accessed it.
 local function add_data(stacks, profile, side)
   for _, line in ipairs(profile.data.lines) do
     for _, at in ipairs(line.at) do

@@ -32,7 +32,6 @@ local function row_of_one(row, scale)
     scale:interval(row) }
 end
 
--- How much of a row of data accessed it, and how much computed with what was loaded from there, as shares of the whole.
 local function parts_of_data(row, total)
   local fed = row.line and row.line.fed and mean.average(row.line.fed)
   if not fed or row.rest or total == 0 then return "", "" end
@@ -45,7 +44,6 @@ local function row_of_two(row, scale, unit)
     tones = { [7] = words.TONES[row.verdict] } }
 end
 
--- The sum of the rows that are not shown.
 local function hidden_row(rows)
   local sum = { label = ("%d more"):format(#rows), a = 0, a_sum = 0 }
   for _, row in ipairs(rows) do
@@ -58,7 +56,6 @@ local function hidden_row(rows)
   return sum
 end
 
--- Rows that are shown, and the others as one.
 local function shown_rows(ledger, most)
   local shown, hidden = {}, {}
   for i, row in ipairs(ledger.lines) do
@@ -151,7 +148,6 @@ end
 
 local ITSELF = { name = "itself", align = "right" }
 
--- A function's own part of its row.
 local function own_of(row, scale)
   local own = row.line.own
   return row.b and scale:signed(mean.average(own.b) - mean.average(own.a)) or scale:value(mean.average(own.a))
@@ -184,7 +180,6 @@ local OF_TWO = { { "as explained" }, { "A", size "a" }, { "B", size "b" },
 
 local MOST_FUNCTIONS = 12
 
--- The source and instructions of the functions that matter most.
 local function details(code, folders)
   local rows = lists.where(code:ledger().lines, function(row) return row.line.place or row.line.other end)
   return lists.map({ unpack(rows, 1, MOST_FUNCTIONS) }, function(row)
@@ -192,7 +187,6 @@ local function details(code, folders)
   end)
 end
 
--- Of data: the cache lines that threads share, of each side, and what they say.
 local function sharing_of(code)
   local tables, remarks = {}, {}
   for _, side in ipairs { { code.a, code.b and "A" }, { code.b or {}, "B" } } do
