@@ -12,44 +12,43 @@ local M = {}
 local on_purpose, reported = {}, {}
 
 -- Values differ, the mistake is the same.
-local function is_reported(text) return reported[(text:gsub("%d+", ""))] end
+local function key_of(text) return (text:gsub("%d+", "")) end
 
-local context = { classes = signatures.classes, is_reported = is_reported }
+local context = { classes = signatures.classes,
+  is_reported = function(text) return reported[key_of(text)] end }
 
--- `level` is that of the caller.
-local function report(signature, what, level, why, is_of_class)
+-- Who called, or got, what is wrong: from `level` on, past C.
+local function caller_at(level)
   local caller
-  repeat caller, level = debug.getinfo(level + 1, "Sl"), level + 1 until not caller or caller.what ~= "C"
-  local from = caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
-  local text = is_of_class and why or ("%s: %s: %s: %s"):format(signature.where, signature.name, what, why)
+  repeat
+    level = level + 1
+    caller = debug.getinfo(level, "Sl")
+  until not caller or caller.what ~= "C"
+  return caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
+end
+
+local function report(signature, place, why, from)
   local is_ours = from:find "^pmclua%." or from:find "/lua/pmclua/" or from:find "scripts/"
-  if not is_ours and what:find "^parameter" then on_purpose[why] = true end
-  if is_reported(text) or on_purpose[why] then return end
-  reported[(text:gsub("%d+", ""))] = true
+  if not is_ours and place:find "^parameter" then on_purpose[why] = true end
+  local text = values.at(("%s: %s: %s"):format(signature.where, signature.name, place), why)
+  if context.is_reported(text) or on_purpose[why] then return end
+  reported[key_of(text)] = true
   local file = io.open(signatures.report, "a")
   if not file then return end
   file:write(text, "\t", signature.name, " called from ", from, "\n")
   file:close()
 end
 
-local function check(signature, what, place, value, level)
-  if value == nil and place.optional then return end
-  local why, is_of_class = values.mistake(place.type, value, context)
-  if why then report(signature, what, level + 1, why, is_of_class) end
-end
-
-local function check_arguments(signature, ...)
-  for i, param in ipairs(signature.param) do
-    local last = param.name == "..." and select("#", ...) or i
-    for k = i, last do
-      check(signature, ("parameter '%s'"):format(param.name), param, select(k, ...), 4)
+-- Holds values against places of a kind, "param" or "return".
+local function check(signature, kind, ...)
+  for i, place in ipairs(signature[kind]) do
+    for k = i, place.name == "..." and select("#", ...) or i do
+      local value = (select(k, ...))
+      local why = not (value == nil and place.optional) and values.mistake(place.type, value, context)
+      local is_param = kind == "param"
+      local what = is_param and ("parameter '%s'"):format(place.name) or "return " .. i
+      if why then report(signature, what, why, caller_at(is_param and 4 or 3)) end
     end
-  end
-end
-
-local function check_returns(signature, ...)
-  for i, result in ipairs(signature["return"]) do
-    check(signature, "return " .. i, result, (select(i, ...)), 3)
   end
 end
 
@@ -59,9 +58,9 @@ end
 ---@return fun(n: integer, ...): ... out
 function M.of(name)
   local module = signatures.modules[name]
-  return function(n, ...) check_arguments(module[n], ...) end,
+  return function(n, ...) check(module[n], "param", ...) end,
     function(n, ...)
-      check_returns(module[n], ...)
+      check(module[n], "return", ...)
       return ...
     end
 end

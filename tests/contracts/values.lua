@@ -46,20 +46,23 @@ end
 
 local mistake
 
--- What is wrong at a place within a value; what is wrong with a class's field is the same wherever that class is met.
-local function at(place, why, is_of_class)
-  if why then return is_of_class and why or ("%s: %s"):format(place, why), is_of_class end
+--- What is wrong at a place. What is wrong with a class's field begins with the place of the class, and is the same
+--- wherever that class is met.
+---@param place string
+---@param why string?
+---@return string?
+function M.at(place, why)
+  if not why or why:find "^lua/" then return why end
+  return ("%s: %s"):format(place, why)
 end
 
 local function mistake_in_fields(fields, value, depth, context, class)
   for _, f in ipairs(fields) do
     local inner, is_known = field_of(value, f.name)
     if is_known and not (inner == nil and f.optional) then
-      local why, is_of_class = at(("field '%s'"):format(f.name), mistake(f.type, inner, depth, context))
-      if why and class and not is_of_class then
-        why, is_of_class = ("%s: %s: %s"):format(class.where, class.name, why), true
-      end
-      if why and not context.is_reported(why) then return why, is_of_class end
+      local why = M.at(("field '%s'"):format(f.name), mistake(f.type, inner, depth, context))
+      if class then why = M.at(("%s: %s"):format(class.where, class.name), why) end
+      if why and not context.is_reported(why) then return why end
     end
   end
 end
@@ -67,14 +70,13 @@ end
 local KINDS = {}
 
 function KINDS.union(t, value, depth, context)
-  local first, is_of_class
-  for i, alternative in ipairs(t) do
-    local why, inner = mistake(alternative, value, depth, context)
+  local first
+  for _, alternative in ipairs(t) do
+    local why = mistake(alternative, value, depth, context)
     if not why then return nil end
-    if i == 1 then first, is_of_class = why, inner end
+    first = first or why
   end
-  if type(value) == "table" then return first, is_of_class end
-  return shown(value) .. " is none of the alternatives"
+  return type(value) == "table" and first or shown(value) .. " is none of the alternatives"
 end
 
 function KINDS.literal(t, value)
@@ -85,8 +87,8 @@ function KINDS.list(t, value, depth, context)
   if type(value) == "cdata" then return nil end
   if type(value) ~= "table" then return shown(value) .. " is no list" end
   for i = 1, depth > 0 and math.min(#value, ITEMS) or 0 do
-    local why, is_of_class = at("item " .. i, mistake(t.item, rawget(value, i), depth - 1, context))
-    if why then return why, is_of_class end
+    local why = M.at("item " .. i, mistake(t.item, rawget(value, i), depth - 1, context))
+    if why then return why end
   end
 end
 
@@ -96,36 +98,30 @@ function KINDS.map(t, value, depth, context)
   for key, inner in next, value do
     if left == 0 then return nil end
     left = left - 1
-    local why, is_of_class = at("key", mistake(t.key, key, depth - 1, context))
-    if not why then
-      why, is_of_class = at("of " .. shown(key), mistake(t.value, inner, depth - 1, context))
-    end
-    if why then return why, is_of_class end
+    local why = M.at("key", mistake(t.key, key, depth - 1, context))
+      or M.at("of " .. shown(key), mistake(t.value, inner, depth - 1, context))
+    if why then return why end
   end
 end
 
 function KINDS.record(t, value, depth, context)
   if type(value) ~= "table" then return shown(value) .. " is no table" end
-  if depth > 0 then return mistake_in_fields(t, value, depth - 1, context) end
+  return depth > 0 and mistake_in_fields(t, value, depth - 1, context) or nil
 end
 
 local OBJECTS = { table = true, cdata = true, userdata = true }
-
-local function mistake_in_class(class, value, depth, context)
-  if not OBJECTS[type(value)] then return ("%s is no %s"):format(shown(value), class.name) end
-  while class and depth > 0 do
-    local why = mistake_in_fields(class.fields, value, depth - 1, context, class)
-    if why then return why, true end
-    class = context.classes[class.parent]
-  end
-end
 
 function KINDS.name(t, value, depth, context)
   local simple, class = M.SIMPLE[t.name], context.classes[t.name]
   if simple then return not simple(value) and ("%s is no %s"):format(shown(value), t.name) or nil end
   if not class then return nil end                             -- a generic
   if class.alias then return mistake(class.alias, value, depth, context) end
-  return mistake_in_class(class, value, depth, context)
+  if not OBJECTS[type(value)] then return ("%s is no %s"):format(shown(value), class.name) end
+  while class and depth > 0 do
+    local why = mistake_in_fields(class.fields, value, depth - 1, context, class)
+    if why then return why end
+    class = context.classes[class.parent]
+  end
 end
 
 function mistake(t, value, depth, context) return KINDS[t.kind](t, value, depth, context) end
@@ -133,10 +129,9 @@ function mistake(t, value, depth, context) return KINDS[t.kind](t, value, depth,
 --- Why a value is not of a type.
 ---@param t table of types.read
 ---@param value any
----@param context { classes: table<string, table>, is_reported: fun(why: string): boolean? } classes by name:
---- { name, where, parent?, fields } or { alias = a type }; mistakes of fields that are passed over
+---@param context { classes: table<string, table>, is_reported: fun(why: string): boolean? } classes by name, as
+---  annotations.read has them; mistakes of fields that are passed over
 ---@return string? why nil: it is of that type
----@return boolean? is_of_class the mistake is in a class, whoever has it
 function M.mistake(t, value, context) return mistake(t, value, DEPTH, context) end
 
 return M
