@@ -131,7 +131,7 @@ end
 ---@field first pmclua.core.Instruction
 ---@field last pmclua.core.Instruction
 ---@field is_whole boolean its first instruction leaves it
----@field is_return_probe boolean
+---@field is_return_probe? boolean
 ---@field slot integer? where its copies are
 ---@field return_at integer? in a copy
 

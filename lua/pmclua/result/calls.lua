@@ -16,7 +16,8 @@ local M = {}
 local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its events follow
 
 ---@class pmclua.RegionValues what the calls of a region took of one event
----@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"unwatched"
+---@field status "counted"|"scaled"|"not-counted"|"unsupported"|"constant-zero"|"unverified"|"placed"|"unwatched"|
+---  "below-probing"
 ---@field why string? where there is no number
 ---@field sum number? of outermost calls with their callees; of all calls where it is itself alone
 ---@field mean number? of a call

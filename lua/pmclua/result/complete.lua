@@ -41,7 +41,7 @@ function M.why_cpus(remarks, events)
 end
 
 --- Why nothing is concluded from a quantity of a pair of cells; nil where something may be.
----@param pair pmclua.ComparedPair
+---@param pair { cell: pmclua.Cell, baseline: pmclua.Cell }
 ---@param name string
 ---@return string?
 function M.of_pair(pair, name)
