@@ -8,8 +8,8 @@ local signatures = require "pmclua.contracts.signatures"
 
 local M = {}
 
--- What specs and their scripts pass wrongly on purpose, and what that is reported as further in.
-local on_purpose, reported = {}, {}
+-- What was reported; what specs and their scripts passed wrongly, and is reported as further in.
+local reported, passed = {}, {}
 
 -- Values differ, the mistake is the same.
 local function key_of(text) return (text:gsub("%d+", "")) end
@@ -27,16 +27,22 @@ local function caller_at(level)
   return caller and ("%s:%d"):format(caller.short_src, caller.currentline) or "C"
 end
 
-local function report(signature, place, why, from)
-  local is_ours = from:find "^pmclua%." or from:find "/lua/pmclua/" or from:find "scripts/"
-  if not is_ours and place:find "^parameter" then on_purpose[why] = true end
-  local text = values.at(("%s: %s: %s"):format(signature.where, signature.name, place), why)
-  if context.is_reported(text) or on_purpose[why] then return end
+local function write(signature, text, from)
+  local file = not context.is_reported(text) and io.open(signatures.report, "a")
   reported[key_of(text)] = true
-  local file = io.open(signatures.report, "a")
   if not file then return end
   file:write(text, "\t", signature.name, " called from ", from, "\n")
   file:close()
+end
+
+-- What specs pass may be meant to be refused, and what they make by hand need not be whole.
+local function report(signature, place, why, from)
+  local is_ours = from:find "^pmclua%." or from:find "/lua/pmclua/" or from:find "scripts/"
+  local text = values.at(("%s: %s: %s"):format(signature.where, signature.name, place), why)
+  if place:find "^parameter" and not is_ours then
+    passed[why] = true
+    signature.taken = not values.is_of_class(why) and { text = text, from = from } or nil
+  elseif not passed[why] then write(signature, text, from) end
 end
 
 -- Holds values against places of a kind, "param" or "return".
@@ -47,9 +53,21 @@ local function check(signature, kind, ...)
       local why = not (value == nil and place.optional) and values.mistake(place.type, value, context)
       local is_param = kind == "param"
       local what = is_param and ("parameter '%s'"):format(place.name) or "return " .. i
-      if why then report(signature, what, why, caller_at(is_param and 4 or 3)) end
+      if why then report(signature, what, why, caller_at(is_param and 5 or 4)) end
     end
   end
+end
+
+local function into(signature, ...)
+  signature.taken = nil
+  check(signature, "param", ...)
+end
+
+local function out(signature, ...)
+  check(signature, "return", ...)
+  local taken = signature.taken
+  local is_refused = #signature["return"] > 0 and not (...)
+  if taken and not is_refused then write(signature, taken.text, taken.from) end
 end
 
 --- The checks of a module: of arguments, and of results, which it returns.
@@ -58,9 +76,9 @@ end
 ---@return fun(n: integer, ...): ... out
 function M.of(name)
   local module = signatures.modules[name]
-  return function(n, ...) check(module[n], "param", ...) end,
+  return function(n, ...) into(module[n], ...) end,
     function(n, ...)
-      check(module[n], "return", ...)
+      out(module[n], ...)
       return ...
     end
 end

@@ -74,7 +74,7 @@ local function insertions(text, functions)
     local f, names = annotated.found, {}
     for i, param in ipairs(annotated.param) do names[i] = param.name end
     if #names > 0 then insert(f.body, (" __into(%d, %s);"):format(n, table.concat(names, ", "))) end
-    if #annotated["return"] > 0 then
+    if #names > 0 or #annotated["return"] > 0 then
       for _, r in ipairs(f.returns) do
         local is_empty = not text:sub(r.from, r.to - 1):find "%S"
         insert(r.from, (" __out(%d%s"):format(n, is_empty and "" or ","))

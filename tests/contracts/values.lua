@@ -46,13 +46,17 @@ end
 
 local mistake
 
---- What is wrong at a place. What is wrong with a class's field begins with the place of the class, and is the same
---- wherever that class is met.
+--- Whether what is wrong is a class's field: that begins with the place of the class, wherever it is met.
+---@param why string
+---@return boolean
+function M.is_of_class(why) return why:find "^lua/" ~= nil end
+
+--- What is wrong at a place.
 ---@param place string
 ---@param why string?
 ---@return string?
 function M.at(place, why)
-  if not why or why:find "^lua/" then return why end
+  if not why or M.is_of_class(why) then return why end
   return ("%s: %s"):format(place, why)
 end
 

@@ -95,8 +95,9 @@ describe("contracts", function()
     end)
   end
 
-  it("say nothing of what a user's script passes, which functions refuse or not", function()
-    assert.equal("", report_of("M.count({}, 'two')", "somewhere"))
+  it("say nothing of what a spec or a user's script passes to be refused", function()
+    assert.equal("", report_of("M.bake('a', 0, 'warm') pcall(M.count, 3)", "somewhere"))
+    assert.matches([['how': "warm" is none]], report_of("M.bake('a', 1, 'warm')", "somewhere"), 1, true)
     assert.matches("M.nothing: return 1: nil is no string", report_of("M.nothing()", "somewhere"), 1, true)
   end)
 

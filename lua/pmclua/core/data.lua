@@ -26,7 +26,7 @@ local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "ex
 ---  computing with: what
 ---  was loaded from there; those after it have no address
 ---@field file? integer number of what is mapped there
----@field code integer number of the file of its instruction, which is at `code_offset` there
+---@field code? integer number of the file of its instruction, which is at `code_offset` there
 ---@field has_place boolean the address is certain to the byte, not only to the object
 ---@field is_write boolean
 ---@field is_stack boolean

@@ -48,10 +48,12 @@ local M = {}
 ---@field unit? string
 ---@field scale? number the count times this is in `unit`
 
----@class pmclua.Event: pmclua.CodedEvent
----@field spec? string as asked; nil of what is named otherwise
+---@class pmclua.NamedEvent: pmclua.CodedEvent
 ---@field name string as shown; the label where one was given
 ---@field field string its name in formulae
+
+---@class pmclua.Event: pmclua.NamedEvent
+---@field spec? string as asked; nil of what is named otherwise
 ---@field unit string
 ---@field scale number the count times this is in `unit`
 

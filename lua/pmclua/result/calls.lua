@@ -69,11 +69,11 @@ local BUILT_IN = { duration = DURATION, cpu_time = ENABLED }
 ---@field title string
 ---@field unit string
 ---@field scale number?
----@field event pmclua.ResultEvent?
+---@field event pmclua.NamedEvent?
 ---@field index integer? of the event
 
 --- All that regions have values of, in the order of reports.
----@param events pmclua.ResultEvent[]
+---@param events pmclua.NamedEvent[]
 ---@return pmclua.RegionName[]
 function M.names(events)
   local list = { { field = "duration", title = "duration", unit = "ns" },
@@ -86,7 +86,7 @@ function M.names(events)
 end
 
 --- The one of that name; raises where there is none.
----@param events pmclua.ResultEvent[]
+---@param events pmclua.NamedEvent[]
 ---@param name string
 ---@return pmclua.RegionName
 function M.named(events, name)
@@ -101,7 +101,7 @@ end
 local OF_THE_RUN = "it is known of the whole run, and of no single call"
 
 --- Why no call has a count of an event; nil where they may have.
----@param event pmclua.ResultEvent
+---@param event pmclua.NamedEvent
 ---@return string?
 function M.why_absent(event) return event.tool and OF_THE_RUN or event.why end
 

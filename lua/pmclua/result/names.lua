@@ -39,9 +39,7 @@ local function passes_of(header, index, tool)
   return passes
 end
 
----@class pmclua.ResultEvent: pmclua.CodedEvent the header's entry
----@field name string
----@field field string its name in formulae
+---@class pmclua.ResultEvent: pmclua.NamedEvent the header's entry
 ---@field index integer in the header
 ---@field passes integer[] that count it
 ---@field status? string why there are no counts: why

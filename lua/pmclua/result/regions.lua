@@ -31,7 +31,7 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---@field samples number
 ---@field lost number
 ---@field threads_seen number threads and children that were started
----@field events pmclua.ResultEvent[]
+---@field events pmclua.NamedEvent[]
 ---@field cost_unknown? string why it is not known of some region what probing it costs
 ---@field observed? number of a process that ran already: the share of the time that it was followed
 ---@field ran number the least share of a run in which its events were on the PMU: calls at other times were not
@@ -83,7 +83,7 @@ end
 
 --- The regions of a command's runs, one for each pass over its events.
 ---@param command string
----@param events pmclua.ResultEvent[]
+---@param events pmclua.NamedEvent[]
 ---@param records table[] of these runs, with `followed`: store/README.md, "The record"
 ---@return pmclua.Regions
 function M.new(command, events, records)
