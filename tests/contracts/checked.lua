@@ -12,7 +12,7 @@ local M = {}
 local reported, passed = {}, {}
 
 -- Values differ, the mistake is the same.
-local function key_of(text) return (text:gsub("%d+", "")) end
+local function key_of(text) return (text:gsub('"[^"]*"', ""):gsub("%d+", "")) end
 
 local context = { classes = signatures.classes,
   is_reported = function(text) return reported[key_of(text)] end }

@@ -88,7 +88,7 @@ local function in_scale(value, scale)
 end
 
 --- A count in few letters: "128.4 M", "1.20 M"; below 10,000 as it is.
----@param value? number
+---@param value? number|ffi.cdata*
 ---@return string
 function M.short(value)
   local said = odd(value)
