@@ -109,9 +109,15 @@ describe("pmc.import", function()
 
   it("keeps counters that are no whole numbers, whatever the iterations", function()
     local r = imported [=[{"context": {"executable": "x"}, "benchmarks": [{"name": "a", "iterations": 1,
-      "real_time": 20.0, "cpu_time": 19.5, "share": 0.25, "rest": -3, "duration_time": 7}]}]=]
+      "real_time": 20.0, "cpu_time": 19.5, "share": 0.25, "rest": -3, "duration_time": 7, "": 1,
+      "a-b": 2, "a.b": 3, "2x": 4}]}]=]
     assert.same({ 0.25, 20, 19.5 }, { r:list()[1].share.median, r:list()[1].duration_time.median,
       r:list()[1].cpu_time.median })
+    local names = { "duration_time_2", "_", "a_b", "a_b_2", "_2x" }
+    assert.same({ 7, 1, 2, 3, 4 }, lists.map(names, function(name)
+      return r:list()[1]:summary(name).median
+    end))
+    assert.matches("a_b_2", r:report(), 1, true)
     assert.same({ "left out: a: rest is no number, below 0 or too large" }, r.remarks)
   end)
 

@@ -334,6 +334,22 @@ function M.field(name)
   return (name:gsub("-", "_"):gsub("^valgrind::", "valgrind_"):gsub("^syscalls::", "syscalls_"))
 end
 
+--- Gives each name a word of letters, digits and _, to each another: where two would be equal, the second ends in _2.
+---@param taken table<string, any> words that nobody gets; it is added to
+---@return fun(name: string, ending?: string): string word  it ends in `ending`
+function M.naming(taken)
+  return function(name, ending)
+    local clean, count = name:gsub("[^%w_]", "_"):gsub("^%d", "_%0"):gsub("^$", "_"), 1
+    local word = clean .. (ending or "")
+    while taken[word] and taken[word] ~= name do
+      count = count + 1
+      word = ("%s_%d%s"):format(clean, count, ending or "")
+    end
+    taken[word] = name
+    return word
+  end
+end
+
 --- "did you mean 'WORD'?" for the nearest of `candidates`.
 ---@param word any
 ---@param candidates string[]

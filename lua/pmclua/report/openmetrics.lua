@@ -11,20 +11,6 @@ local M = {}
 
 local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"' }
 
--- Names as the format takes them, each another: of those that are then equal, the second ends in _2. `taken`: by whom.
-local function naming(taken)
-  return function(name, unit)
-    local clean, number = name:gsub("[^%w_]", "_"):gsub("^%d", "_%0"), ""
-    local own = clean .. (unit or "")
-    while taken[own] and taken[own] ~= name do
-      number = (tonumber(number) or 1) + 1
-      own = ("%s_%d%s"):format(clean, number, unit or "")
-    end
-    taken[own] = name
-    return own
-  end
-end
-
 local PARTS = { "region", "thread", "cpu", "interval" }
 
 local function label(name, value)
@@ -67,8 +53,8 @@ end
 ---@param result pmclua.Result
 ---@param put fun(piece: string)
 function M.write(result, put)
-  local names = { family = naming {},
-    factor = naming(lists.set(lists.joined { { "workload", "stat" }, PARTS })) }
+  local names = { family = text.naming {},
+    factor = text.naming(lists.set(lists.joined { { "workload", "stat" }, PARTS })) }
   for _, event in ipairs(result.header.events) do family(result, event, names, put) end
   for _, metric in ipairs(result.metrics or {}) do
     local quantity = { field = metric.name, name = metric.title or metric.name, unit = metric.unit }

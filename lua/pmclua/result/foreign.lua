@@ -13,8 +13,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-local MOST_BYTES = 256 * 1024 * 1024
-local MOST_FILES, MOST_DEPTH = 10000, 12
+local MOST_BYTES, MOST_FILES, MOST_DEPTH = 256 * 2 ^ 20, 10000, 12
 local PARTS = 1000                      -- of a unit, in which is stored what need not be whole
 local MOST_COUNT = 2 ^ 63
 
@@ -30,6 +29,7 @@ local MOST_COUNT = 2 ^ 63
 ---@field units table<string, string> of events
 ---@field notes table<string, string>
 ---@field cpu? string
+---@field field fun(name: string): string the field of what only this tool counts
 ---@field left_out string[] what was not taken, and why
 
 local function fail(path, why, hint)
@@ -37,9 +37,11 @@ local function fail(path, why, hint)
     message = ("%s: %s"):format(text.safe(path), why) }, 0)
 end
 
+local OWN_FIELDS = { "duration_time", "cpu_time", "allocations", "bytes_allocated", "max_rss" }
+
 local function new(tool, more)
   local import = { tool = tool, kind = "kernel", benchmarks = {}, by_name = {}, units = {}, notes = {},
-    left_out = {} }
+    left_out = {}, field = text.naming(lists.set(OWN_FIELDS)) }
   for key, value in pairs(more or {}) do import[key] = value end
   return import
 end
@@ -164,7 +166,7 @@ function readers.google(json)
       local values = {}
       for _, counter in ipairs(lists.keys(entry)) do
         if not GOOGLE[counter] and type(entry[counter]) == "number" then
-          values[text.field(counter)] = entry[counter]
+          values[import.field(counter)] = entry[counter]
         end
       end
       values.duration_time, values.cpu_time = ns(entry.real_time, scale), ns(entry.cpu_time, scale)
@@ -248,8 +250,8 @@ function readers.jmh(json)
           -- Iterations that lack it are not listed: of fewer it is not known which.
           local others = type(metric.rawData) == "table" and metric.rawData[fork] or {}
           local other = #others == #values and others[i]
-          local field = text.field((key:gsub("^[^%w]+", ""):gsub("%W+", "_")))
-          if is_number(other) and not row[field] then row[field] = other end
+          local field = import.field((key:gsub("^[^%w]+", "")))
+          if is_number(other) then row[field] = other end
         end
         if row.duration_time then add(import, name, nil, row) end
         count = count + (row.duration_time and 1 or 0)
@@ -362,7 +364,7 @@ local function read_go(bytes)
   for _, line in ipairs(go_lines(bytes)) do
     local values = {}
     for value, unit in line.rest:gmatch "(%S+)%s+(%S+)" do
-      values[GO_NAMES[unit] or text.field((unit:gsub("%W+", "_")))] = tonumber(value)
+      values[GO_NAMES[unit] or import.field(unit)] = tonumber(value)
     end
     add(import, line.name, math.max(line.count, 1), values)
   end
@@ -437,8 +439,7 @@ end
 function M.read(path)
   local import = lfs.attributes(path, "mode") == "directory" and read_folder(path) or read(path)
   if #import.benchmarks == 0 then
-    local first = import.left_out[1]
-    fail(path, "it has no repetitions" .. (first and ": " .. text.safe(first) or ""))
+    fail(path, text.safe(table.concat({ "it has no repetitions", import.left_out[1] }, ": ")))
   end
   return import
 end
