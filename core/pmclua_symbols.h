@@ -227,6 +227,7 @@ struct pmclua_access {
     uint64_t number;               /* tells mappings apart, in the order in which they began */
     uint64_t source;               /* as a PMU tells it (perf_mem_data_src); 0 */
     uint64_t code_offset;          /* of the sample's instruction in file `code` */
+    uint64_t time_ns;              /* of the sample */
     uint32_t file, code;           /* counted from 1 as in the block; 0: nothing is mapped there that is known */
     uint32_t kind, certainty, size, is_write;
     uint32_t is_of_thread, is_stack;    /* variables of a thread; a stack */

@@ -240,7 +240,7 @@ static int find_accesses(struct pmclua_data *data, struct pmclua_access *accesse
         struct pmclua_access *access = &accesses[i];
         *access = (struct pmclua_access){ .kind = PMCLUA_DATA_NO_CODE, .pid = sample->pid, .tid = sample->tid,
             .code = (uint32_t)sample->file + 1, .code_offset = sample->offset, .source = sample->data_source,
-            .cpu = sample->cpu };
+            .cpu = sample->cpu, .time_ns = sample->time_ns };
         if (sample->has_registers && result == 0)
             trace_sample(data, sample, access, &result);
         if (result < 0)

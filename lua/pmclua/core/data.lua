@@ -42,6 +42,7 @@ local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "ex
 ---@field number number tells mappings apart
 ---@field pid integer
 ---@field tid integer
+---@field time number ns, of the sample
 
 local function access_of(raw)
   local code = raw.code > 0 and tonumber(raw.code) or nil
@@ -53,7 +54,7 @@ local function access_of(raw)
     site = raw.site > 0 and tonumber(raw.site) or nil,
     address = exact(raw.address), start = exact(raw.start), bytes = exact(raw.bytes),
     offset = exact(raw.offset), number = exact(raw.number), size = tonumber(raw.size),
-    pid = tonumber(raw.pid), tid = tonumber(raw.tid) }
+    pid = tonumber(raw.pid), tid = tonumber(raw.tid), time = exact(raw.time_ns) }
 end
 
 local function closed(data) C.pmclua_data_close(data) end

@@ -248,7 +248,6 @@ local UNKNOWN = { fn = "?" }
 
 -- Bytes whose address is certain, for the search of shared cache lines. A thread's own variables have none.
 local function add_to_sharing(self, access, object, at, place, offset)
-  self.sharing:saw(access.pid, access.tid)
   if access.has_place and not access.is_of_thread and type(access.address) == "number" then
     access.is_write = at.is_write or false
     self.sharing:add(access, { object = object.fn, member = at.member, place = offset, fn = place.fn,
@@ -366,6 +365,7 @@ function M.of(found, attribution, rest, log)
     end
     for access in each do
       seen = seen + 1
+      self.sharing:saw(access)
       if HAS_OBJECT[access.kind] then add(self, access) else lose(access.kind, 1) end
     end
   end

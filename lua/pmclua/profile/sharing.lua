@@ -4,6 +4,7 @@
 -- of. A sample is time, and no transfer: that a line costs is said of lines which take time alone.
 
 local lists = require "pmclua.base.lists"
+local order = require "pmclua.stats.order"
 
 local M = {}
 
@@ -12,7 +13,8 @@ local FEWEST = 3                -- samples of a line's second thread, and LEAST 
 local LEAST = 0.001
 M.RARELY = 0.02                 -- another thread that touches bytes less often than this share does not share them
 local HANDED_OVER = 0.25        -- of the changes of thread that a random order would have
-local SHORT, MET = 2, 0.4       -- samples of a short run; more than this share of runs: threads meet
+local PAUSE = 1.5               -- times a running thread's time between samples: more, and it did not run all of it
+local BY_CHANCE = 0.01          -- likelier than this, a thread that has bytes as another has may show no sample of them
 local MOST_LINES, MOST_PARTS = 50, 16
 
 ---@alias pmclua.Sharing "false"|"true"|"handed over"|"latent"|"read-only"|"cannot tell"
@@ -43,25 +45,28 @@ Finder.__index = Finder
 ---@return pmclua.SharingFinder
 function M.new() return setmetatable({ lines = {}, tids = {} }, Finder) end
 
--- Notes that a thread was sampled. Threads are numbered by those that were; the process's own is the first.
-function Finder:saw(pid, tid)
-  self.tids[pid] = self.tids[pid] or { [pid] = true }
-  self.tids[pid][tid] = true
+--- Notes when a thread was sampled, whatever it did: it ran. Threads are numbered by those that were; the process's own
+--- is the first. Samples come in the order of time.
+---@param sample { pid: integer, tid: integer, time: number }
+function Finder:saw(sample)
+  local tids = self.tids[sample.pid] or { [sample.pid] = {} }
+  local times = tids[sample.tid] or {}
+  self.tids[sample.pid], tids[sample.tid], times[#times + 1] = tids, times, sample.time
 end
 
 local function new_line(self, pid, number)
-  -- order: the part of each sample; of: the places in it of each thread's samples.
-  local line = { pid = pid, number = number, samples = 0, of = {}, parts = {}, order = {} }
+  -- order: the part of each sample; at: its time; of: the places in both of each thread's samples.
+  local line = { pid = pid, number = number, samples = 0, of = {}, parts = {}, order = {}, at = {},
+    times = self.tids[pid] }
   local key = pid .. " " .. number
   self.lines[key], self.lines[#self.lines + 1] = line, line
   return line
 end
 
---- Takes an access to bytes whose address is certain. Accesses come in the order of time.
----@param access { pid: integer, tid: integer, address: number, size: integer, is_write: boolean }
+--- Takes an access to bytes whose address is certain, of a sample that it saw.
+---@param access { pid: integer, tid: integer, time: number, address: number, size: integer, is_write: boolean }
 ---@param what { object: string, member: string?, place: integer?, fn: string, source: string?, line: integer? }
 function Finder:add(access, what)
-  self:saw(access.pid, access.tid)
   local offset = access.address % M.LINE
   local number = (access.address - offset) / M.LINE
   local line = self.lines[access.pid .. " " .. number] or new_line(self, access.pid, number)
@@ -77,7 +82,7 @@ function Finder:add(access, what)
     part.size = math.max(1, math.min(access.size, M.LINE - offset))
     line.parts[key], line.parts[#line.parts + 1] = part, part
   end
-  part.samples, line.order[line.samples] = part.samples + 1, part
+  part.samples, line.order[line.samples], line.at[line.samples] = part.samples + 1, part, access.time
 end
 
 --- Whether two have a byte of the line in common.
@@ -88,55 +93,114 @@ function M.overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.of
 
 local overlap = M.overlap
 
--- Of the samples of two threads at bytes (nil: of the whole line): how often the thread changes, how often it would in
--- a random order, (n - 1) (1 - Σ p²), and how many runs of one thread are short. Only the two's samples are looked at:
--- of many threads there are many pairs.
-local function changes_of(line, one, two, bytes)
-  local counts, changes, short, last, length = { [one] = 0, [two] = 0 }, 0, 0, nil, 0
-  local first, second, i, j = line.of[one], line.of[two], 1, 1
+-- How far apart samples of a thread are while it runs.
+local function usual_pause(times)
+  if not times.pause then
+    local pauses = {}
+    for i = 2, #times do pauses[i - 1] = times[i] - times[i - 1] end
+    times.pause = #pauses > 0 and order.median_of(order.sorted(pauses)) or 0
+  end
+  return times.pause
+end
+
+-- Tells of times, in their order, whether a thread ran: it was sampled before and after, no further apart than when it
+-- runs. A thread that waited for a CPU meanwhile was not.
+local function running(times)
+  local i, pause = 1, PAUSE * usual_pause(times)
+  return function(time)
+    while times[i] and times[i] < time do i = i + 1 end
+    local before, after = times[i - 1], times[i]
+    return before ~= nil and after ~= nil and after - before <= pause
+  end
+end
+
+-- How many of a thread's samples are from when another one ran.
+local function count_beside(times, others)
+  local ran, n = running(others), 0
+  for _, time in ipairs(times) do
+    if ran(time) then n = n + 1 end
+  end
+  return n
+end
+
+-- A line's samples of two threads while both ran, in the order of time. The others tell how Linux shared out the CPUs,
+-- not how the program shares the line.
+local function samples_together(line, one, two)
+  local together, first, second, i, j = {}, line.of[one], line.of[two], 1, 1
+  local one_ran, two_ran = running(line.times[one]), running(line.times[two])
   while first[i] or second[j] do
     local is_first = (first[i] or math.huge) < (second[j] or math.huge)
-    local part = line.order[is_first and first[i] or second[j]]
+    local at = is_first and first[i] or second[j]
     if is_first then i = i + 1 else j = j + 1 end
+    if (is_first and two_ran or one_ran)(line.at[at]) then together[#together + 1] = line.order[at] end
+  end
+  return together
+end
+
+-- Of samples of two threads at bytes (nil: of the whole line): how often the thread changes, and how many each has.
+local function changes_of(samples, bytes)
+  local counts, changes, last = {}, 0, nil
+  for _, part in ipairs(samples) do
     if not bytes or overlap(part, bytes) then
-      counts[part.tid] = counts[part.tid] + 1
-      if last and last ~= part.tid then
-        changes, short, length = changes + 1, short + (length <= SHORT and 1 or 0), 0
-      end
-      last, length = part.tid, length + 1
+      counts[part.tid] = (counts[part.tid] or 0) + 1
+      if last and last ~= part.tid then changes = changes + 1 end
+      last = part.tid
     end
   end
-  local n = counts[one] + counts[two]
-  local same = n > 0 and (counts[one] ^ 2 + counts[two] ^ 2) / n ^ 2 or 1
-  return changes, (n - 1) * (1 - same), short
+  return changes, counts
 end
 
--- Where other work takes the CPUs most of the time, threads that meet have long runs as well, each alone on a CPU; but
--- most of their runs are from when they are not, and short.
-local function is_in_turns(changes, expected, short)
-  return changes < HANDED_OVER * expected and (short < FEWEST or short < MET * changes)
+-- How often the thread of n and m samples in a random order changes: (n + m - 1) (1 - Σ p²).
+local function expected_changes(n, m)
+  return n + m > 0 and (n + m - 1) * 2 * n * m / (n + m) ^ 2 or 0
 end
 
--- Who meets whom in a line: at bytes, or anywhere in it. Two threads of which one comes after the other do not: a table
--- that one has filled before others read it, a buffer that is passed on, what a goroutine takes along to another thread.
--- "turns": they had it in turns; nil: too few samples to tell that from meeting.
+-- What of two threads that ran at the same time can be known: how many samples each has of that time, and of the line's
+-- those.
+local function new_pair(line, one, two)
+  return { samples = samples_together(line, one, two),
+    beside = { [one] = count_beside(line.times[one], line.times[two]),
+      [two] = count_beside(line.times[two], line.times[one]) } }
+end
+
+-- As often as a thread was at the line in all its time, it would have been while both ran.
+local function usual(line, pair, tid) return #line.of[tid] * pair.beside[tid] / #line.times[tid] end
+
+-- Who meets whom in a line: at bytes, or anywhere in it. Two threads of which one comes after the other do not: a buffer
+-- that is passed on, what a goroutine takes along to another thread. "turns": they had it in turns while both ran; nil:
+-- too few samples of that time to tell it from meeting.
 local function new_meetings(line)
-  local known = {}
+  local known, pairs_of = {}, {}
   return function(one, two, bytes)
-    local key = table.concat({ math.min(one, two), math.max(one, two), bytes and bytes.offset or "",
-      bytes and bytes.size or "" }, " ")
+    local names = math.min(one, two) .. " " .. math.max(one, two)
+    local key = table.concat({ names, bytes and bytes.offset or "", bytes and bytes.size or "" }, " ")
     if known[key] == nil then
-      local changes, expected, short = changes_of(line, one, two, bytes)
+      local pair = pairs_of[names] or new_pair(line, one, two)
+      pairs_of[names] = pair
+      local changes, counts = changes_of(pair.samples, bytes)
+      local expected = expected_changes(counts[one] or 0, counts[two] or 0)
+      if not bytes then
+        expected = math.max(expected, expected_changes(usual(line, pair, one), usual(line, pair, two)))
+      end
       local is_told = expected * HANDED_OVER > 1
-      known[key] = is_told and (is_in_turns(changes, expected, short) and "turns" or "meet")
-        or false
+      known[key] = is_told and (changes < HANDED_OVER * expected and "turns" or "meet") or false
     end
     return known[key] or nil
   end
 end
 
-local function touches(parts, bytes)
-  return lists.any(parts, function(part) return overlap(part, bytes) end)
+local function samples_at(parts, bytes)
+  local samples = 0
+  for _, part in ipairs(parts) do
+    if not bytes or overlap(part, bytes) then samples = samples + part.samples end
+  end
+  return samples
+end
+
+-- Whether bytes of one thread are not another's: it shows no sample there, and would if it had them as that one does.
+local function leaves_alone(mine, theirs, bytes)
+  if samples_at(mine, bytes) > 0 then return false end
+  return (1 - samples_at(theirs, bytes) / samples_at(theirs)) ^ samples_at(mine) < BY_CHANCE
 end
 
 local function writes_at(parts, bytes)
@@ -144,16 +208,16 @@ local function writes_at(parts, bytes)
 end
 
 -- What another thread does beside a part of one: whether both have the part's bytes and one of them writes there, and
--- whether the other writes elsewhere what the one does not have at the same time: of a structure whose members both
--- have, the line is shared truly, whichever member waits.
+-- whether the other writes elsewhere what the one does not have, or not at the same time: of a structure whose members
+-- both have, the line is shared truly, whichever member waits.
 local function beside(own, mine, theirs, meetings)
   local same, is_written, writes_elsewhere = 0, writes_at(mine, own), false
   for _, other in ipairs(theirs) do
     if overlap(own, other) then
       same, is_written = same + other.samples, is_written or other.is_write
     else
-      writes_elsewhere = writes_elsewhere or other.is_write
-        and not (touches(mine, other) and meetings(own.tid, other.tid, other) ~= "turns")
+      writes_elsewhere = writes_elsewhere or other.is_write and (leaves_alone(mine, theirs, other)
+        or meetings(own.tid, other.tid, other) == "turns")
     end
   end
   return same > 0 and same >= M.RARELY * own.samples and is_written, writes_elsewhere
@@ -219,8 +283,13 @@ local function written(line)
   return first, last
 end
 
--- Two lines side by side of one thread each, which write less than a line apart in objects of one name: they would share
--- a line at another address.
+-- Where a part's object begins, from the line on: two blocks of one site are two objects. nil: unknown.
+local function start_of(line, part)
+  return part.place and line.number * M.LINE + part.offset - part.place
+end
+
+-- Two lines side by side of one thread each, which write less than a line apart in one object: they would share a line
+-- at another address.
 local function neighbours(self, line, all)
   local after = self.lines[line.pid .. " " .. (line.number + 1)]
   if not after then return nil end
@@ -229,8 +298,8 @@ local function neighbours(self, line, all)
   local fewest = math.min(line.samples, after.samples)
   local _, last = written(line)
   local first = written(after)
-  if fewest < FEWEST or fewest < LEAST * all or not last or not first or last.object ~= first.object
-    or first.offset >= last.offset then return nil end
+  if fewest < FEWEST or fewest < LEAST * all or not last or not first or first.offset >= last.offset
+    or not last.place or start_of(line, last) ~= start_of(after, first) then return nil end
   local moved = lists.map(after.parts, function(part)
     local copy = lists.copy(part)
     copy.offset = part.offset + M.LINE

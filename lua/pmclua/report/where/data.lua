@@ -149,6 +149,8 @@ end
 
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
   "value", "unit" }
+-- Of a view of data: what a thread does to bytes of a cache line; `apart`: the bytes that padding moves with them.
+local OF_SHARING = { "sharing", "thread", "access", "offset", "size", "object", "member", "place", "apart" }
 
 local function put_side(lines, kind, row, side, workload, unit)
   local place = side == "A" and (row.line.place or row.line.other) or row.line.other or row.line.place or {}
@@ -158,13 +160,32 @@ local function put_side(lines, kind, row, side, workload, unit)
   end
 end
 
---- Every repetition of every line as a record.
+local function put_sharing(lines, profiles, side, workload, unit)
+  for repetition, profile in ipairs(profiles) do
+    for _, named in ipairs(sharing.named(profile)) do
+      local line = named.line
+      local groups = line.kind == "false" and sharing.apart(line.parts) or {}
+      for _, part in ipairs(line.parts) do
+        local group = lists.find(groups, function(bytes)
+          return bytes.from <= part.offset and part.offset <= bytes.to
+        end)
+        lines:put { "sharing", named.label, part.fn, nil, part.source, part.line, side, workload, repetition,
+          part.samples * line.count / line.samples, unit, line.kind, part.thread,
+          part.is_write and "write" or "read", part.offset, part.size, part.object, part.member, part.place,
+          group and ("%d-%d"):format(group.from, group.to) }
+      end
+    end
+  end
+end
+
+--- Every repetition of every line as a record; of a view of data, those of shared cache lines as well.
 ---@param code pmclua.CodeResult
 ---@param options pmclua.WhereOptions
 ---@return pmclua.Records
 function M.records(code, options)
   local ledger, callers = code:ledger(options.by), code:callers()
-  return { columns = COLUMNS, each = function(lines)
+  local is_data = objects.is_view(options.by)
+  return { columns = is_data and lists.joined { COLUMNS, OF_SHARING } or COLUMNS, each = function(lines)
     local function put(kind, rows)
       for _, row in ipairs(rows) do
         put_side(lines, kind, row, "A", (code.baseline or code.cell).workload, ledger.unit)
@@ -175,6 +196,10 @@ function M.records(code, options)
     put("rest", ledger.rest)
     put("total", { ledger.total })
     put("callers", callers and callers.lines or {})
+    if is_data then
+      put_sharing(lines, code.a, "A", (code.baseline or code.cell).workload, ledger.unit)
+      if code.b then put_sharing(lines, code.b, "B", code.cell.workload, ledger.unit) end
+    end
   end }
 end
 

@@ -14,9 +14,24 @@ local function name_of(part)
   return part.place and is_place and ("%s +%d"):format(name, part.place) or name
 end
 
+-- Where the object begins, from the line on: blocks of one place in the source are told apart by it.
+local function start_of(part) return part.place and part.offset - part.place end
+
+-- "block 2 of ": which of several blocks of one name in the line, in the order of bytes; else nothing.
+local function which_block(part, parts)
+  local same = lists.where(parts, function(other) return other.object == part.object and other.place end)
+  local starts = lists.unique(lists.map(same, start_of))
+  if #starts < 2 or not part.place then return "" end
+  table.sort(starts)
+  for i, start in ipairs(starts) do
+    if start == start_of(part) then return ("block %d of "):format(i) end
+  end
+end
+
+-- The line's own name: its objects, with its place in those that are larger.
 local function label_of(line)
   local names = lists.unique(lists.map(line.parts, function(part)
-    local start = part.place and part.place - part.offset
+    local start = part.place and -start_of(part)
     return start and start > 0 and ("%s +%d"):format(part.object, start - start % LINE) or part.object
   end))
   return text.list({ unpack(names, 1, 3) })
@@ -29,13 +44,26 @@ end
 ---@field share number of the total
 ---@field parts pmclua.SharedPart[] of the repetition that has most of it
 
+--- The lines of a repetition with their names: of several that have one name, as blocks of one place in the source,
+--- each gets its number, by samples.
+---@param profile pmclua.Profile with data
+---@return { line: pmclua.SharedLine, label: string }[]
+function M.named(profile)
+  local seen = {}
+  return lists.map(profile.data.sharing or {}, function(line)
+    local label = label_of(line)
+    seen[label] = (seen[label] or 0) + 1
+    return { line = line, label = seen[label] > 1 and ("%s (%d)"):format(label, seen[label]) or label }
+  end)
+end
+
 -- The same line of several repetitions is told by its name.
 local function joined(profiles)
   local rows, total = {}, 0
   for _, profile in ipairs(profiles) do
     total = total + profile.total
-    for _, line in ipairs(profile.data.sharing or {}) do
-      local label = label_of(line)
+    for _, named in ipairs(M.named(profile)) do
+      local line, label = named.line, named.label
       local row = rows[label] or { label = label, count = 0, kinds = {}, most = 0 }
       if not rows[label] then rows[label], rows[#rows + 1] = row, row end
       row.count = row.count + line.count
@@ -79,8 +107,8 @@ local function deeds(row)
   local shown = lists.map({ unpack(list, 1, most) }, function(thread)
     local part = by_thread[thread]
     local source = part.source and (" (%s:%d)"):format(part.source:match "[^/]+$", part.line) or ""
-    return text.safe(("thread %d %s %s in %s%s"):format(thread, part.is_write and "writes" or "reads",
-      name_of(part), part.fn, source))
+    return text.safe(("thread %d %s %s%s in %s%s"):format(thread, part.is_write and "writes" or "reads",
+      which_block(part, row.parts), name_of(part), part.fn, source))
   end)
   if #list > #shown then shown[#shown + 1] = ("%d more threads"):format(#list - #shown) end
   return shown
@@ -129,7 +157,9 @@ local ADVICE = {
   ["handed over"] = "%s: %s of the total is at a line that one thread has after the other (%s): it is not "
     .. "shared at the same time",
   latent = "%s: %s of the total is at data of several threads less than 64 bytes apart (%s): another layout, "
-    .. "or threads that run at the same time, would share a line falsely",
+    .. "or threads that meet there, would share a line falsely",
+  ["cannot tell"] = "%s: %s of the total is at a line of several threads (%s), which hardly ran at the same "
+    .. "time, or have few samples: run it on idle CPUs, or longer",
 }
 
 --- Notes on the lines with a share worth one.
