@@ -121,6 +121,12 @@ describe("pmc.import", function()
     assert.same({ "left out: a: rest is no number, below 0 or too large" }, r.remarks)
   end)
 
+  it("leaves out what ran no whole number of times", function()
+    local r = imported [=[{"sampling_mode": "Flat", "iters": [2.5, 1e-300, 4], "times": [1, 2, 12]}]=]
+    assert.same({ 3 }, r:list()[1]:values "duration_time")
+    assert.matches("its iterations are no whole number", table.concat(r.remarks), 1, true)
+  end)
+
   it("says that google/benchmark left out the runs", function()
     assert.error_matches(function()
       imported [=[{"context": {"executable": "x"}, "benchmarks": [{"name": "a_mean", "run_name": "a",

@@ -15,7 +15,7 @@ local M = {}
 
 local MOST_BYTES, MOST_FILES, MOST_DEPTH = 256 * 2 ^ 20, 10000, 12
 local PARTS = 1000                      -- of a unit, in which is stored what need not be whole
-local MOST_COUNT = 2 ^ 63
+local MOST_COUNT, MOST_WHOLE = 2 ^ 63, 2 ^ 53
 
 ---@class pmclua.ImportedRow one repetition of a benchmark
 ---@field iterations? number
@@ -78,14 +78,15 @@ end
 local function add(import, name, iterations, values)
   for _, event in ipairs(lists.keys(values)) do
     local value = values[event]
-    local is_count = is_number(value) and value >= 0
-      and M.count(import, event, value, iterations) < MOST_COUNT
-    if not is_count then
+    if not (is_number(value) and value >= 0 and M.count(import, event, value, iterations) < MOST_COUNT) then
       leave_out(import, "%s: %s is no number, below 0 or too large", name, event)
       values[event] = nil
     end
   end
-  if not values.duration_time then return end
+  local is_whole = not iterations
+    or is_number(iterations) and iterations >= 1 and iterations % 1 == 0 and iterations < MOST_WHOLE
+  if not is_whole then leave_out(import, "%s: its iterations are no whole number", name) end
+  if not (is_whole and values.duration_time) then return end
   local own = import.by_name[name]
   if not own then
     own = { name = name, rows = {} }
@@ -393,7 +394,7 @@ local function read(path)
   if type(json) ~= "table" then fail(path, why or "it is neither JSON nor the output of go test -bench") end
   for _, name in ipairs(lists.keys(readers)) do
     local ok, import = pcall(readers[name], json, path)
-    if not ok then fail(path, "it is damaged: " .. tostring(import)) end
+    if not ok then fail(path, "it is damaged, or of another version of " .. name) end
     if import then return import end
   end
   fail(path, "no tool is known that writes this", "google/benchmark, criterion (sample.json), "
