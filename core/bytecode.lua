@@ -71,7 +71,7 @@ local function sorted_function(code, at, stop, is_stripped)
   return table.concat(pieces) .. code:sub(done, stop - 1)
 end
 
---- What string.dump made, with the fields of each table in one order.
+--- string.dump's output with the fields of each table in one order.
 return function(code)
   local flags, at = read_number(code, 5)
   local is_stripped = math.floor(flags / STRIPPED) % 2 == 1

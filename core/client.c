@@ -1,5 +1,5 @@
 /*
- * client.c: the runner from the side of whom it answers: start it, talk to it, learn how it ended.
+ * client.c: the client side of the runner connection: start it, talk to it, learn how it ended.
  *
  * The runner is one child on one end of a socket pair. It may die at any moment (a measured kernel may
  * do anything); then receive says -EPIPE after the last whole result, and end says how.

@@ -240,7 +240,7 @@ static void hold_standard(void)
             return;
 }
 
-/* Output that was lost, now or before, is no success, also where a script has ended the process by os.exit. */
+/* Lost output is a failure, also where a script ended the process by os.exit. */
 static void check_output(int status, void *unused)
 {
     (void)unused;

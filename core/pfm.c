@@ -43,8 +43,7 @@ static int found(int code) { return code == PFM_SUCCESS ? 0 : code == PFM_ERR_NO
 
 static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
 {
-    memset(info, 0, sizeof *info);
-    info->size = sizeof *info;
+    *info = (pfm_pmu_info_t){ .size = sizeof *info };
     return found(pfm.get_pmu_info((pfm_pmu_t)pmu, info));
 }
 
@@ -160,9 +159,7 @@ int pmclua_pfm_event(int32_t pmu, int32_t position, struct pmclua_pfm_event *eve
     int index = position < 0 ? -1 : event_index(pmu, position);
     if (index < 0)
         return -ENOENT;
-    pfm_event_info_t info;
-    memset(&info, 0, sizeof info);
-    info.size = sizeof info;
+    pfm_event_info_t info = { .size = sizeof info };
     result = found(pfm.get_event_info(index, PFM_OS_PERF_EVENT_EXT, &info));
     if (result < 0)
         return result;
@@ -178,9 +175,7 @@ int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, con
     int result = ready();
     if (result < 0)
         return result;
-    pfm_event_attr_info_t info;
-    memset(&info, 0, sizeof info);
-    info.size = sizeof info;
+    pfm_event_attr_info_t info = { .size = sizeof info };
     result = position < 0 ? -ENOENT : found(pfm.get_event_attr_info(event, position, PFM_OS_PERF_EVENT_EXT, &info));
     if (result < 0)
         return result;

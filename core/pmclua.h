@@ -21,7 +21,7 @@
 /* FFI-BEGIN */
 
 const char *pmclua_version(void);
-/* What both ends of a conversation have to have in common: the version, and how their messages are made. */
+/* Version and message layout: pmclua and its runner must agree on it. */
 const char *pmclua_build(void);
 /* sizeof "attr", "failure", "message" or "result" as C sees it, for the binding to compare; 0: unknown. */
 size_t pmclua_size_of(const char *name);
@@ -102,8 +102,8 @@ enum { PMCLUA_BY_SYSCALL = 0, PMCLUA_BY_USER, PMCLUA_BY_TOGGLE };
  * leader, size) are set here; all else is as the caller made it. -errno, and `failure` filled. */
 int pmclua_group_open(struct pmclua_group **group, const struct pmclua_attr *attrs, int32_t count,
                       int32_t pid, int32_t cpu, uint32_t options, struct pmclua_failure *failure);
-/* Has member `index` count only where `filter` holds (tracepoints; the OS kernel's language). Before the
- * group is first started. -errno, and `failure` filled. */
+/* Sets a filter of member `index` (tracepoints; the OS kernel's language). Before the group is first started. -errno,
+ * and `failure` filled. */
 int pmclua_group_filter(struct pmclua_group *group, int32_t index, const char *filter, struct pmclua_failure *failure);
 /* Start and stop all members, by the leader alone (the OS kernel's group flag miscounts groups of
  * several PMUs). -EOWNERDEAD in a forked child, whose ioctl would reach the parent's events. */
@@ -191,7 +191,7 @@ int pmclua_catch_interrupts(int32_t on);
 int32_t pmclua_second_kills(int32_t on);
 /* How many SIGINT came since; SIGTERM and SIGHUP count twice: more than 1 asks to end at once. */
 uint32_t pmclua_interrupts(void);
-/* Which came last; 0: none. */
+/* The last of these signals; 0: none. */
 int32_t pmclua_interrupt_signal(void);
 /* Pins the calling thread to `cpus` ("0,2-3"). -EINVAL: not a list; -ENODEV: a CPU is not there. */
 int pmclua_pin(const char *cpus);
@@ -212,7 +212,7 @@ int pmclua_make_folder(char *template_path, int32_t for_code);
 void pmclua_remove_folder(const char *path);
 /* Makes a private FIFO: a descriptor that reads it and never waits. */
 int pmclua_make_fifo(const char *path);
-/* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size. -ENOTSUP where
+/* Opens a regular file to read it, without waiting for anybody: a descriptor, and the file's owner and size (NULL: not asked). -ENOTSUP where
  * it is no regular file, -ELOOP where it is a link and is_link_refused. */
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes);
 /* Opens a file that the user names, new or emptied unless it is appended to: a descriptor. -ELOOP: another user's link is on
@@ -231,7 +231,7 @@ int pmclua_program_end(int32_t pid, uint64_t limit_ns, int32_t *status);
 int64_t pmclua_read_some(int fd, char *bytes, uint64_t size);
 /* Writes all of it at the descriptor's place: 0; -errno. */
 int pmclua_write(int fd, const char *bytes, uint64_t count);
-/* Makes a file so long: 0; -errno. */
+/* Sets a file's length: 0; -errno. */
 int pmclua_resize(int fd, uint64_t bytes);
 /* Up to `count` bytes from an offset on, fewer only where the file ends; -errno. */
 int64_t pmclua_read_at(int fd, uint64_t offset, char *bytes, uint64_t count);

@@ -81,8 +81,8 @@ struct pmclua_calls_setup {
     uint32_t return_bytes;         /* by which a return probe sees the stack pointer past the entry's */
     const uint64_t *flags;         /* of each region, enum pmclua_region_flag; copied */
     const char *const *names;      /* of each region; copied */
-    /* What probing costs, of each region 3 * (values + 1), or NULL; copied: a probe of its entry; one of its
-     * return; and what of both is between a call's two samples. Duration, then values. */
+    /* The cost of probing, of each region 3 * (values + 1), or NULL; copied: a probe of its entry; one of its
+     * return; the part of both between a call's two samples. Duration, then values. */
     const int64_t *costs;
 };
 
@@ -108,8 +108,8 @@ int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
 void pmclua_calls_pause(struct pmclua_calls *calls);
 /* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
-/* What came of it: a block of u64, freed by the caller with pmclua_free_block. Calls that are still
- * open are reported as unfinished. */
+/* Gives all calls as a block of u64, freed by the caller with pmclua_free_block. Open calls are reported as
+ * unfinished. */
 int pmclua_calls_finish(struct pmclua_calls *calls, uint64_t **block, uint32_t *count);
 
 /* The block: this; for each region a struct pmclua_region, 2 * (values + 1) struct pmclua_spread (with
@@ -174,8 +174,8 @@ uint64_t pmclua_bucket_low(uint64_t bucket);
  * kept by itself, with its registers, and all that is mapped, data as well. */
 enum { PMCLUA_ALONE = 32, PMCLUA_RUNNING = 64, PMCLUA_CHAINS = 128, PMCLUA_ENTRIES = 256, PMCLUA_DATA = 512 };
 
-/* What is sampled. On tasks by one event for each of them and each CPU; without tasks, all of each CPU (`pid` -1), or
- * a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
+/* The event and its targets: tasks, by one event for each of them and each CPU; without tasks, all of each CPU
+ * (`pid` -1), or a cgroup there (PMCLUA_CGROUP: `pid` is the descriptor of its folder). */
 struct pmclua_sampling {
     struct pmclua_attr attr;        /* the event; what makes it a sampled one is set here */
     const char *filter;             /* of a tracepoint; NULL: none */
@@ -198,7 +198,7 @@ int pmclua_sampler_start(struct pmclua_sampler *sampler);
 int pmclua_sampler_stop(struct pmclua_sampler *sampler);
 /* Reads what is left, and the counts. Once. */
 int pmclua_sampler_end(struct pmclua_sampler *sampler);
-/* What came of it, as a block, after the end: freed by the caller with pmclua_free_block. */
+/* Gives its profile as a block, after the end: freed by the caller with pmclua_free_block. */
 int pmclua_sampler_block(const struct pmclua_sampler *sampler, uint64_t **block, uint32_t *count);
 void pmclua_sampler_close(struct pmclua_sampler *sampler);
 
@@ -250,13 +250,13 @@ struct pmclua_profile_hit { uint64_t file, offset, count, thread; };
  * innermost function would return to if it had no frame of its own; if it has one, that word is another thing. */
 struct pmclua_profile_frame { uint64_t parent, file, offset, count, is_guess; };
 
-/* What changed in a process's memory, in the order of time. FORK: `pid` began as a copy of `other`; EXEC: it has nothing
+/* A change of a process's memory, in the order of time. FORK: `pid` began as a copy of `other`; EXEC: it has nothing
  * mapped any more; END: it has ended. */
 enum pmclua_map_kind { PMCLUA_MAP_ADDED, PMCLUA_MAP_FORK, PMCLUA_MAP_EXEC, PMCLUA_MAP_END };
 struct pmclua_profile_map { uint64_t kind, start, bytes, offset, file; uint32_t pid, other; };
 
 /* A sample by itself: its instruction (`file` 0: in Linux), and after how many of the maps it was taken. `data_address`: as
- * the event tells it; 0: it does not Where the event does not, the user's registers follow as perf orders them, and the stack
+ * the event tells it; 0: it does not. Then the user's registers follow as perf orders them, and the stack
  * from its pointer on, of which `stack_bytes` are known. */
 struct pmclua_profile_sample {
     uint64_t file, offset, maps, time_ns, data_address, data_source;

@@ -301,8 +301,8 @@ static inline struct pmclua_mark_thread *pmclua_mark_new_thread(void)
     return (struct pmclua_mark_thread *)memory;
 }
 
-/* Has the memory from `offset` on made now, not at its first use: marks within others then cost no page faults there,
- * and a file system that is full is no SIGBUS. 0; -1: there is none. Before Linux 5.14 it does nothing. */
+/* Faults the memory from `offset` on in: marks within others then cost no page faults there, and a full file system is
+ * no SIGBUS. 0; -1: no memory. Before Linux 5.14 it does nothing. */
 static inline int pmclua_mark_populate(void *memory, size_t offset, size_t bytes)
 {
     enum { POPULATE_WRITE = 23 };
@@ -324,7 +324,7 @@ static inline void pmclua_mark_make_ready(struct pmclua_mark_thread *self)
     self->room = PMCLUA_MARK_NAMES;
     self->ready = 1;
     self->can_count = pmclua_mark_open_fds() == 0;
-    /* What the first calls of these cost (lazy binding, the clock's page) is no mark's. */
+    /* Pays for the first calls (lazy binding, the clock's page) before any mark. */
     pmclua_mark_clock();
     if (self->can_count)
         pmclua_mark_read(self, self->now, 1);
@@ -496,7 +496,7 @@ static inline void pmclua_mark_write_name(char kind, const char *name)
     pmclua_mark_request(words);
 }
 
-/* First of all what was counted until here is written. */
+/* Dumps what was counted until here first. */
 static inline void pmclua_mark_dump(char kind, const char *name)
 {
     pmclua_mark_request(pmclua_mark_cut);
@@ -624,7 +624,7 @@ static inline void pmclua_mark_do_leave(const char *name, const void *caller)
         pmclua_mark_remove(self, place - 1);
         return;
     }
-    /* An end without a begin: said, and nothing else. */
+    /* An end without a begin is only counted as stray. */
     self = pmclua_mark_this_thread();
     struct pmclua_mark_slot *slot = self ? pmclua_mark_slot_of(self, name) : NULL;
     if (slot)

@@ -135,7 +135,7 @@ enum pmclua_outcome {
  * memory for a message, and of one that has no descriptor for itself. */
 enum { PMCLUA_CUT_OFF = 113, PMCLUA_OUT_OF_MEMORY = 114, PMCLUA_NO_DESCRIPTOR = 115 };
 
-/* What was being done when a repetition could not be started. */
+/* The step at which a repetition could not be started. */
 enum pmclua_stage {
     PMCLUA_STAGE_NONE = 0,
     PMCLUA_STAGE_DEFINITION,   /* taking the definition of its workload or event set */
@@ -159,7 +159,7 @@ struct pmclua_drop {
     char name[16];                         /* as ps shows it */
 };
 
-/* What is read from Linux's accounts of a repetition where it is asked for. */
+/* Linux's accounts that can be read of a repetition. */
 enum { PMCLUA_TAKE_TIMES = 1, PMCLUA_TAKE_IO = 2 };
 
 /* Bytes from and to storage; bytes of all system calls that read and write, and how many such calls there were. Of a
@@ -236,14 +236,14 @@ int pmclua_drops_fd(const struct pmclua_drops *drops);
 /* How many programs had their events ended since it was opened, and the first of them; -ENOSPC: none was seen, and
  * not all were. */
 int pmclua_drops_read(struct pmclua_drops *drops, struct pmclua_drop *first);
-/* Has it note which of these files the programs map as code from now on: those of process `pid` alone, unless it is 0.
- * `files` is the caller's. */
+/* Notes from now on which of these files the programs map as code: those of process `pid` alone, unless it is 0. `files`
+ * is the caller's. */
 void pmclua_drops_note(struct pmclua_drops *drops, struct pmclua_mapped *files, int32_t count, int32_t pid);
 /* Whether a program of this name has others do its work, which are not its children: srun, ssh, docker. */
 int pmclua_is_launcher(const char *name);
 /* By what was read: the first such program; NULL: none was seen. Valid until the next reading. */
 const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops);
-/* Why a program with marks could not reach their table: an errno; 0: none said so. */
+/* The errno with which a program with marks could not reach their table; 0: none reported one. */
 uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops);
 void pmclua_drops_close(struct pmclua_drops *drops);
 
@@ -275,7 +275,7 @@ int pmclua_runner_send(struct pmclua_runner *runner, const struct pmclua_message
 /* Waits for a result: 1 and *result (valid until the next call), 0 when timeout_ns (-1: none) has
  * passed, -EINTR when pmclua_interrupts() grew, -EPIPE when the runner has ended, -EPROTO. */
 int pmclua_runner_receive(struct pmclua_runner *runner, int64_t timeout_ns, const struct pmclua_result **result);
-/* Of what a task left: the result that begins at `bytes`, in as many; NULL: there is none that is whole. */
+/* The result in a task's file that begins at `bytes`, of `count` that follow; NULL: no whole one. */
 const struct pmclua_result *pmclua_result_within(const void *bytes, uint64_t count);
 const uint64_t *pmclua_result_readings(const struct pmclua_result *result);
 const uint64_t *pmclua_result_regions(const struct pmclua_result *result);

@@ -78,7 +78,7 @@ int pmclua_spell(const char *spelling, char *full, char *plain, size_t bytes);
 /* Whether `pattern` means a function of these names: 3: by its name, 2: by the end of its path, 0: it does not. */
 int32_t pmclua_means(const char *full, const char *plain, const char *pattern);
 
-/* What an instruction belongs to. Texts live until the symbols are closed. */
+/* The function and line of an instruction. Texts live until the symbols are closed. */
 struct pmclua_code {
     const char *function;          /* the name alone, without clone suffix, "puts@plt" of a stub; NULL: it has none */
     const char *full;              /* its full name: pmclua_function */
@@ -95,8 +95,8 @@ struct pmclua_code {
 /* A function that was copied into its caller at `line` of file `source`. */
 struct pmclua_inlined_at { const char *function, *full, *source, *declared; int32_t line; };
 
-/* What the instruction at an offset in the file belongs to; innermost first, the first `size` functions that it was
- * copied with go to `inlined`. -ENXIO: the offset is in none of the file's code. -ENOMEM. */
+/* Finds the function and line of the instruction at an offset in the file; the first `size` functions that it was copied
+ * with, innermost first, go to `inlined`. -ENXIO: the offset is in none of the file's code. -ENOMEM. */
 int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_code *code,
                         struct pmclua_inlined_at *inlined, int32_t size);
 
@@ -138,7 +138,7 @@ void pmclua_kallsyms_close(struct pmclua_kallsyms *kallsyms);
 /* The function that begins last before an address, and its module ("": none). -ENOENT. */
 int pmclua_kallsyms_find(const struct pmclua_kallsyms *kallsyms, uint64_t address, struct pmclua_linux_function *out);
 
-/* What a breakpoint can watch. */
+/* Objects that a breakpoint can watch. */
 enum pmclua_object_flag {
     PMCLUA_OBJECT_DATA = 1,        /* a variable */
     PMCLUA_OBJECT_OF_THREADS = 2,  /* each thread has its own: `address` is an offset */
@@ -243,9 +243,9 @@ struct pmclua_data;
 /* -EINVAL: the block has no such samples; -ENOMEM. Freed by pmclua_data_close. */
 int pmclua_data_open(struct pmclua_data **data, const uint64_t *block);
 void pmclua_data_close(struct pmclua_data *data);
-/* What code of a file (counted from 1 as in the block) is read from; the symbols stay the caller's until the end. */
+/* Sets the symbols from which code of a file (counted from 1 as in the block) is read; they stay the caller's. */
 void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_symbols *symbols);
-/* What a log of allocations holds: events kept and lost, processes that wrote, blocks whose site was lost, programs of another
+/* Facts about a log of allocations: events kept and lost, processes that wrote, blocks whose site was lost, programs of another
  * PID namespace, which wrote nothing. */
 struct pmclua_heap { uint64_t events, lost, processes, sites_lost, elsewhere; };
 /* Makes an empty log for what will be run, in place of an older one, whose room is reserved: -ENOSPC where there is none. */
@@ -281,7 +281,7 @@ struct pmclua_recorded {
     uint64_t stack_pointer, stack_bytes;
     int32_t machine;
 };
-/* What its instruction accessed. -ENOMEM, -ELIBACC. */
+/* Finds the access of its instruction. -ENOMEM, -ELIBACC. */
 int pmclua_data_trace(const struct pmclua_recorded *recorded, struct pmclua_access *access);
 
 /* A variable of a file that may be accessed. */

@@ -24,5 +24,5 @@ void call_chains_wake(struct call_chains *chains, int32_t waker, int32_t tid, ui
 void call_chains_enter(struct call_chains *chains, int32_t tid);
 /* A thread has left call `number`; of the first what it waited for there is booked. */
 void call_chains_leave(struct call_chains *chains, int32_t tid, uint64_t number);
-/* What the first thread waited for. Returns how many rows; `row` may be NULL. */
+/* The causes of the first thread's waits: how many rows; `row` may be NULL. */
 uint64_t call_chains_rows(const struct call_chains *chains, struct pmclua_call_chain *row);

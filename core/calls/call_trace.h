@@ -8,8 +8,8 @@
 
 #include "pmclua.h"
 
-/* The tracepoints raw_syscalls:sys_enter and sys_exit and sched:sched_waking (0: without) by their ids, and whose calls: `pid` with threads and children to
- * come, from its next exec on. */
+/* The ids of the tracepoints raw_syscalls:sys_enter, sys_exit and sched:sched_waking (0: without), and whose calls are
+ * traced: `pid` with threads and children to come, from its next exec on. */
 struct call_points { uint64_t enter, leave, wake; int32_t pid; };
 
 struct call_trace;
@@ -18,13 +18,13 @@ struct call_trace;
  * counts, for as long as this process lives: closing the last one of a tracepoint takes Linux some 50 ms, and much
  * longer on a busy machine. -errno. */
 int call_trace_open(struct call_trace **trace, const struct call_points *points);
-/* Closes it. What came of it: a block of `count` u64s (struct pmclua_system_calls); or -errno. */
+/* Closes it and gives its block of `count` u64s (struct pmclua_system_calls). -errno. */
 int call_trace_end(struct call_trace *trace, uint64_t **block, uint32_t *count);
 
 enum call_step { CALL_ENTERS, CALL_LEAVES, CALL_STOPS, CALL_YIELDS, CALL_GOES_ON, CALL_WAKES, CALL_STARTS, CALL_ENDS };
 
-/* What a thread did at a time. YIELDS: it lost its CPU though it could have gone on; STOPS: it waits for something. Of
- * WAKES it is woken by `other` (0: by an interrupt). */
+/* A step of a thread. YIELDS: it was preempted; STOPS: it waits for something. WAKES: `other` wakes it (0: an
+ * interrupt). */
 struct call_record {
     uint64_t time_ns;
     int32_t tid, other;

@@ -12,7 +12,7 @@
 
 /* ---- what comes in ---- */
 
-/* What a sample at a point means. */
+/* How a sample of each kind of point is taken. */
 typedef int take_point(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
 static const struct { take_point *take; int is_end; } points[] = {
     [PMCLUA_POINT_ENTRY] = { stack_enter, 0 }, [PMCLUA_POINT_RETURN] = { stack_leave, 1 },

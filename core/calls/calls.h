@@ -55,7 +55,6 @@ struct pmclua_calls {
     uint32_t table_size, frame_count;
     uint32_t losses;               /* times that records were lost */
     struct row *rows;
-    size_t row_room;
     uint32_t row_count;
     uint64_t **kept;               /* chunks of KEPT_CHUNK calls: see kept_place */
     uint64_t kept_count, keep;
@@ -180,7 +179,7 @@ static inline void u64s_add(const struct pmclua_calls *calls, uint64_t *to, cons
 
 /* ---- calls_measure.c ---- */
 
-/* What a call took, with callees and alone, into the scratch u64s. */
+/* Writes the counts of a call, with callees and alone, to the scratch u64s. */
 void call_measure(struct pmclua_calls *calls, const struct thread *thread, uint64_t duration_ns,
                   const uint64_t *before, const uint64_t *callees);
 /* The part of a call in the scratch u64s that its own two probes cost. */
@@ -217,11 +216,11 @@ struct frame *frame_push(struct pmclua_calls *calls, struct thread *thread, cons
 /* The frame of that region in a process with that stack pointer; NULL. */
 struct frame *frame_find(const struct pmclua_calls *calls, const struct process *process, uint32_t region,
                          uint64_t stack_pointer);
-/* It was left, it seems, and was counted so; should it return after all, it is found. */
+/* Marks a call as left without return, counted in `counted_as`; if it returns after all, it is found. */
 void frame_leave(struct pmclua_calls *calls, struct frame *frame, uint64_t *counted_as);
-/* It has ended, or something else is in its place. */
+/* Removes a call that has ended, or whose place is taken by another. */
 void frame_remove(struct pmclua_calls *calls, struct frame *frame);
-/* Removes all that were left: their address space is no more. */
+/* Removes all calls that were left, with their address space. */
 void frames_forget(struct pmclua_calls *calls, struct process *process);
 
 /* ---- calls_spreads.c ---- */

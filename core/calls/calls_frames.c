@@ -63,7 +63,7 @@ struct frame *frame_find(const struct pmclua_calls *calls, const struct process 
 
 /* ---- a thread's list ---- */
 
-/* Those above may have been within it: they are within what is around it. */
+/* Calls within it are now within the call around it. */
 static void unlink_frame(struct frame *frame)
 {
     struct thread *thread = frame->thread;

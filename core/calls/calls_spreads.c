@@ -82,16 +82,14 @@ int32_t spreads_row(struct pmclua_calls *calls, uint32_t region, uint32_t pid, u
     struct row *shared = is_shared ? find_row(calls, region, 0) : NULL;
     if (shared)
         return (int32_t)(shared - calls->rows);
-    if (list_grow(&calls->rows, calls->row_count, &calls->row_room, sizeof *calls->rows) < 0)
-        return -ENOMEM;
     struct row row = { .region = region, .pid = is_shared ? 0 : pid, .tid = is_shared ? 0 : tid };
     if (!is_shared)
         strncpy(row.name, name, sizeof row.name - 1);
     row.sums = calloc(2 * (size_t)call_u64s(calls), sizeof *row.sums);
-    if (!row.sums)
-        return -ENOMEM;
-    calls->rows[calls->row_count] = row;
-    return (int32_t)calls->row_count++;
+    if (row.sums && LIST_ADD(calls->rows, calls->row_count, row) == 0)
+        return (int32_t)calls->row_count - 1;
+    free(row.sums);
+    return -ENOMEM;
 }
 
 /* ---- calls one by one ---- */

@@ -40,7 +40,7 @@ static struct process *process_of(struct pmclua_calls *calls, uint32_t pid)
     return *slot = process;
 }
 
-/* One of its threads has ended. */
+/* Called at the end of one of its threads; frees the process at that of the last. */
 static void leave_process(struct pmclua_calls *calls, struct process *process)
 {
     if (--process->threads > 0)
@@ -161,7 +161,7 @@ void threads_free(struct pmclua_calls *calls)
     struct thread *thread;
     while (calls->threads && (thread = thread_next(calls, NULL)))
         thread_remove(calls, thread);
-    /* Those for which there was memory, but not for their thread. */
+    /* Processes whose thread found no memory. */
     for (int i = 0; i < PROCESS_SLOTS; i++) {
         for (struct process *process = calls->processes[i], *next; process; process = next) {
             next = process->next;

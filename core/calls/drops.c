@@ -43,7 +43,7 @@ struct pmclua_drops {
     int count, is_short;                      /* since it was opened; is_short: some records were lost, or memory was */
     struct pmclua_drop first, launcher;       /* pid 0: none */
     struct executed *open;
-    size_t opened, room;
+    size_t opened;
     uint32_t unreached;                       /* the errno of the last program that said so */
     struct pmclua_mapped *file;               /* of whom it is noted that they are mapped */
     int32_t files, only;                      /* only: the process that matters; 0: all */
@@ -286,10 +286,7 @@ static void take_name(struct pmclua_drops *drops, const struct comm_record *comm
     }
     note_launcher(&drops->launcher, &executed);
     go_on(drops, executed.pid, 0);
-    if (list_grow(&drops->open, drops->opened, &drops->room, sizeof executed) < 0)
-        drops->is_short = 1;
-    else
-        drops->open[drops->opened++] = executed;
+    drops->is_short |= LIST_ADD(drops->open, drops->opened, executed) < 0;
 }
 
 static int take_record(void *owner, int ring, const struct perf_event_header *header)

@@ -25,7 +25,7 @@ static int real_ioctl(int32_t fd, uint32_t request, uint64_t argument)
     return result < 0 ? -errno : result;
 }
 
-/* On the hot path (region.c): glibc's wrapper would add a return and look at the thread's cancellation. */
+/* On the hot path (measure.c): glibc's wrapper would add a return and look at the thread's cancellation. */
 static long real_read(int32_t fd, void *buffer, size_t bytes)
 {
     return rawcall3(SYS_read, fd, (long)buffer, (long)bytes);

@@ -76,7 +76,7 @@ static uint8_t kind_of(const cs_insn *instruction)
 
 /* ---- memory ---- */
 
-/* What one register of a load or store has. */
+/* The bytes that a load or store moves by one register. */
 static uint8_t bytes_of(const cs_insn *instruction, unsigned name)
 {
     size_t length = strlen(instruction->mnemonic);

@@ -21,13 +21,13 @@
 /* A live block. One process's never overlap, so two that do are equal to the tree. */
 struct block { uint64_t start, bytes; uint32_t pid, site; };
 
-struct starts { uint64_t *list; size_t count, room; };
+struct starts { uint64_t *list; size_t count; };
 
 struct blocks {
     const struct heap_log *log;
     uint64_t events, taken;        /* of `order` */
     const struct heap_event **order;
-    size_t kept, room;
+    size_t kept;
     void *tree;                    /* of struct block */
 };
 
@@ -112,12 +112,6 @@ static int is_block(const struct heap_event *event) { return event->bytes < HEAP
 
 /* ---- which events matter ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return one < other ? -1 : one > other;
-}
-
 /* The order of time; of one moment that of the log. */
 static int by_time(const void *a, const void *b)
 {
@@ -125,14 +119,6 @@ static int by_time(const void *a, const void *b)
     if (one->time_ns != other->time_ns)
         return one->time_ns < other->time_ns ? -1 : 1;
     return one < other ? -1 : one > other;
-}
-
-static int keep(struct blocks *blocks, const struct heap_event *event)
-{
-    if (list_grow(&blocks->order, blocks->kept, &blocks->room, sizeof *blocks->order) < 0)
-        return -ENOMEM;
-    blocks->order[blocks->kept++] = event;
-    return 0;
 }
 
 /* Whether a sorted list has a number from `from` on, below from + bytes. */
@@ -151,11 +137,9 @@ static int keep_blocks(struct blocks *blocks, const uint64_t *address, size_t co
         if (event->time_ns == 0 || event->bytes == HEAP_FREE
             || (is_block(event) && !has(address, count, event->address, event->bytes)))
             continue;
-        result = keep(blocks, event);
+        result = LIST_ADD(blocks->order, blocks->kept, event);
         if (result == 0 && is_block(event))
-            result = list_grow(&starts->list, starts->count, &starts->room, sizeof *starts->list);
-        if (result == 0 && is_block(event))
-            starts->list[starts->count++] = event->address;
+            result = LIST_ADD(starts->list, starts->count, event->address);
     }
     return result;
 }
@@ -163,15 +147,13 @@ static int keep_blocks(struct blocks *blocks, const uint64_t *address, size_t co
 int blocks_choose(struct blocks *blocks, uint64_t *address, size_t count)
 {
     struct starts starts = { .list = NULL };
-    if (count)
-        qsort(address, count, sizeof *address, by_number);
+    list_sort(address, count, sizeof *address);
     int result = keep_blocks(blocks, address, count, &starts);
-    if (starts.count)
-        qsort(starts.list, starts.count, sizeof *starts.list, by_number);
+    list_sort(starts.list, starts.count, sizeof *starts.list);
     for (uint64_t i = 0; result == 0 && i < blocks->events; i++) {
         const struct heap_event *event = &blocks->log->event[i];
         if (event->time_ns && event->bytes == HEAP_FREE && has(starts.list, starts.count, event->address, 1))
-            result = keep(blocks, event);
+            result = LIST_ADD(blocks->order, blocks->kept, event);
     }
     free(starts.list);
     if (blocks->kept)
@@ -222,17 +204,14 @@ static int add_block(struct blocks *blocks, uint32_t pid, uint64_t start, uint64
 }
 
 /* The blocks of one process, for a fork or an end of all. */
-struct chosen { uint32_t pid; struct block **list; size_t count, room; int result; };
+struct chosen { uint32_t pid; struct block **list; size_t count; int result; };
 
 static void choose(const void *node, VISIT when, void *argument)
 {
     struct chosen *chosen = argument;
     struct block *block = *(struct block *const *)node;
-    if ((when != postorder && when != leaf) || block->pid != chosen->pid || chosen->result < 0)
-        return;
-    chosen->result = list_grow(&chosen->list, chosen->count, &chosen->room, sizeof block);
-    if (chosen->result == 0)
-        chosen->list[chosen->count++] = block;
+    if ((when == postorder || when == leaf) && block->pid == chosen->pid && chosen->result == 0)
+        chosen->result = LIST_ADD(chosen->list, chosen->count, block);
 }
 
 static int each_of(struct blocks *blocks, uint32_t pid, uint32_t child)

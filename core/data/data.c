@@ -28,7 +28,7 @@ struct pmclua_data {
     struct blocks *blocks;         /* NULL: no log of allocations */
     struct pmclua_site *site;      /* that samples are of */
     struct site_of_process *key;   /* of each site, sorted */
-    size_t sites, site_room, key_room;
+    size_t sites;
 };
 
 /* Larger mappings that a stack pointer leads into are no stack alone; the lowest byte that code may use below it. */
@@ -165,7 +165,7 @@ static const uint8_t BY_DWARF[] = { 0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13
 enum { FLAGS = PERF_REG_X86_FLAGS };
 static const uint64_t KNOWN = 0xffff;
 #elif defined __aarch64__
-/* Of all three the same: x0 to x30, sp. The flags are not told. */
+/* pmclua, perf and DWARF number x0 to x30 and sp alike. Samples have no flags. */
 static const int8_t NUMBERS[REGISTERS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
                                            24, 25, 26, 27, 28, 29, 30, 31, NONE };
 static const uint8_t BY_DWARF[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
@@ -221,7 +221,7 @@ static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_s
         && is_in_frame(data->functions[sample->file].symbols, &moment, address, access->address);
 }
 #else
-/* Nothing is said of what this machine's instructions accessed: skid.c refuses events that do not tell. */
+/* This machine's registers are not undone: skid.c refuses events that do not tell addresses. */
 static void trace_sample(struct pmclua_data *data, const struct pmclua_profile_sample *sample, struct pmclua_access *access,
                          int *result)
 {
@@ -329,8 +329,8 @@ static int number_site(struct pmclua_data *data, struct pmclua_access *access)
         access->site = data->key[at - 1].number;
         return 0;
     }
-    if (list_grow(&data->site, data->sites, &data->site_room, sizeof *data->site) < 0
-        || list_grow(&data->key, data->sites, &data->key_room, sizeof *data->key) < 0)
+    if (list_grow(&data->site, data->sites, sizeof *data->site) < 0
+        || list_grow(&data->key, data->sites, sizeof *data->key) < 0)
         return -ENOMEM;
     resolve(data, access->site, access->pid, &data->site[data->sites]);
     memmove(data->key + at + 1, data->key + at, (data->sites - at) * sizeof *data->key);

@@ -12,7 +12,7 @@
 #include "heap/heap.h"
 #include "host/lists.h"
 
-/* What a process has from: its own events since it began, and its parent's until then. */
+/* The events that a process's blocks come from: its own since it began, and its parent's until then. */
 struct stretch { uint32_t pid; uint64_t from_ns, to_ns; };
 
 enum { GENERATIONS = 16 };
@@ -55,7 +55,7 @@ static int is_of(const struct lineage *lineage, const struct heap_event *event)
 }
 
 /* Blocks of the sites that were asked for, by address and age. */
-struct found { struct pmclua_block *list; size_t count, room; };
+struct found { struct pmclua_block *list; size_t count; };
 
 static int by_age(const void *a, const void *b)
 {
@@ -72,9 +72,9 @@ static int add_blocks(struct found *found, const struct lineage *lineage, const 
         if (event[i].bytes >= HEAP_START || event[i].site >= HEAP_SITES || !is_wanted[event[i].site]
             || !is_of(lineage, &event[i]))
             continue;
-        if (list_grow(&found->list, found->count, &found->room, sizeof *found->list) < 0)
+        struct pmclua_block block = { event[i].address, event[i].bytes, event[i].time_ns };
+        if (LIST_ADD(found->list, found->count, block) < 0)
             return -ENOMEM;
-        found->list[found->count++] = (struct pmclua_block){ event[i].address, event[i].bytes, event[i].time_ns };
     }
     if (found->count)
         qsort(found->list, found->count, sizeof *found->list, by_age);

@@ -32,7 +32,7 @@ void functions_free(struct functions *functions)
         function_free(functions->function[i]);
     free(functions->function);
     functions->function = NULL;
-    functions->count = functions->room = 0;
+    functions->count = 0;
 }
 
 /* ---- decoding ---- */
@@ -72,16 +72,15 @@ static void decode_one(const struct disassembler *with, int machine, const uint8
 
 static int decode(struct function *function, const struct disassembler *with, const uint8_t *bytes)
 {
-    size_t room = 0, left = function->end - function->start;
+    size_t left = function->end - function->start;
     uint64_t address = function->start;
     while (left > 0) {
         struct step step = { .address = address };
         decode_one(with, function->machine, bytes, left, &step);
         if (step.size > left)
             break;
-        if (list_grow(&function->step, function->steps, &room, sizeof step) < 0)
+        if (LIST_ADD(function->step, function->steps, step) < 0)
             return -ENOMEM;
-        function->step[function->steps++] = step;
         bytes += step.size;
         left -= step.size;
         address += step.size;
@@ -89,26 +88,16 @@ static int decode(struct function *function, const struct disassembler *with, co
     return 0;
 }
 
-static int by_target(const void *a, const void *b)
-{
-    const struct jump *one = a, *other = b;
-    return one->target < other->target ? -1 : one->target > other->target;
-}
-
 static int find_jumps(struct function *function)
 {
-    size_t room = 0;
-    for (uint32_t i = 0; i < function->steps; i++) {
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && i < function->steps; i++) {
         uint64_t target = function->step[i].target;
-        if (target - function->start >= function->end - function->start)
-            continue;
-        if (list_grow(&function->jump, function->jumps, &room, sizeof *function->jump) < 0)
-            return -ENOMEM;
-        function->jump[function->jumps++] = (struct jump){ target, i };
+        if (target - function->start < function->end - function->start)
+            result = LIST_ADD(function->jump, function->jumps, (struct jump){ target, i });
     }
-    if (function->jumps)
-        qsort(function->jump, function->jumps, sizeof *function->jump, by_target);
-    return 0;
+    list_sort(function->jump, function->jumps, sizeof *function->jump);
+    return result;
 }
 
 int function_decode(struct function *function, const uint8_t *bytes)
@@ -133,7 +122,7 @@ static const struct function *add(struct functions *functions, const struct pmcl
     uint8_t *bytes = malloc(code->bytes);
     *result = function && bytes ? 0 : -ENOMEM;
     if (*result == 0)
-        *result = list_grow(&functions->function, functions->count, &functions->room, sizeof(struct function *));
+        *result = list_grow(&functions->function, functions->count, sizeof(struct function *));
     uint64_t first = offset - (code->address - code->start);
     int is_read = *result == 0
         && pread(functions->symbols->fd, bytes, code->bytes, (off_t)first) == (ssize_t)code->bytes;
@@ -153,28 +142,18 @@ static const struct function *add(struct functions *functions, const struct pmcl
     return function;
 }
 
-static uint64_t address_of(const struct pmclua_symbols *symbols, uint64_t offset)
-{
-    GElf_Phdr header;
-    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
-        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz)
-            return offset - header.p_offset + header.p_vaddr;
-    return 0;
-}
-
 const struct function *functions_at(struct functions *functions, uint64_t offset, uint64_t *address, int *result)
 {
     *result = 0;
-    if (!functions->symbols)
+    if (!functions->symbols || symbols_address(functions->symbols, offset, address) < 0)
         return NULL;
-    *address = address_of(functions->symbols, offset);
-    for (size_t i = functions->count; *address && i-- > 0;) {
+    for (size_t i = functions->count; i-- > 0;) {
         const struct function *known = functions->function[i];
         if (*address - known->start < known->end - known->start)
             return known;
     }
     struct pmclua_code code;
-    if (*address == 0 || pmclua_symbols_code(functions->symbols, offset, &code, NULL, 0) < 0 || code.bytes == 0
+    if (pmclua_symbols_code(functions->symbols, offset, &code, NULL, 0) < 0 || code.bytes == 0
         || code.bytes > LONGEST)
         return NULL;
     return add(functions, &code, offset, result);

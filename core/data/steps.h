@@ -26,7 +26,7 @@ struct function {
 struct functions {
     struct pmclua_symbols *symbols;
     struct function **function;
-    size_t count, room;
+    size_t count;
 };
 
 /* Fills in the steps of a function, whose `start`, `end` and `machine` are set, from its bytes. Machines other than these have

@@ -17,7 +17,7 @@ struct moment {
     uint64_t stack_pointer, stack_bytes;
 };
 
-/* What was found: PMCLUA_DATA_* kind and certainty. */
+/* The access of a sample; kind and certainty are PMCLUA_DATA_*. */
 struct finding { uint32_t kind, certainty; uint64_t address; uint8_t bytes, is_write, is_of_thread; };
 
 void trace(const struct moment *moment, struct finding *finding);

@@ -10,19 +10,6 @@
 #include "host/lists.h"
 #include "symbols.h"
 
-/* ---- addresses ---- */
-
-static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
-{
-    GElf_Phdr header;
-    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
-        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz) {
-            *address = offset - header.p_offset + header.p_vaddr;
-            return 0;
-        }
-    return -ENXIO;
-}
-
 /* ---- symbols ---- */
 
 enum { NESTED_MAX = 32 };               /* symbols that begin within another one */
@@ -174,7 +161,7 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
                         struct pmclua_inlined_at *inlined, int32_t size)
 {
     struct pmclua_code found = { .line = 0 };
-    int result = address_of(symbols, offset, &found.address);
+    int result = symbols_address(symbols, offset, &found.address);
     if (result == 0)
         result = take_symbol(symbols, &found);
     if (result == 0)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <elfutils/libdwfl.h>
@@ -38,12 +37,7 @@ static int open_library(void)
     return state < 0 ? state : 0;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+static int64_t now_ms(void) { return (int64_t)(pmclua_now_ns() / 1000000); }
 
 /* Is called some times a second, and ends the request where it returns 1. */
 static int is_late(debuginfod_client *client, long done, long whole)

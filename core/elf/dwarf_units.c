@@ -28,7 +28,7 @@ struct unit {
     struct packed *packed;         /* NULL: they are in the program */
     int is_found;
     struct scope *scope;
-    size_t scopes, room;
+    size_t scopes;
     int is_walked;
     struct lines *lines;           /* NULL: not read yet */
 };
@@ -39,7 +39,7 @@ struct units {
     GElf_Addr bias;                /* of the debug information's addresses */
     struct unit *unit;
     struct unit_range *range;      /* by start */
-    size_t units, ranges, unit_room, range_room;
+    size_t units, ranges;
     Elf_Data *lines;               /* .debug_line; NULL: there is none */
     struct package *package;       /* NULL: there is none */
     struct pmclua_unread *unread;  /* what debug information is there and could not be read */
@@ -67,64 +67,39 @@ void units_free(struct units *units)
 
 /* ---- units ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct unit_range *one = a, *other = b;
-    return one->start < other->start ? -1 : one->start > other->start;
-}
-
 int units_have(const struct pmclua_symbols *symbols, uint64_t start, uint64_t end)
 {
     uint64_t address = start + symbols->units->bias;
     return end > start && (symbols->sections == 0 || symbols_section(symbols, address) != NULL);
 }
 
-static int add_range(struct units *units, uint64_t start, uint64_t end)
-{
-    if (list_grow(&units->range, units->ranges, &units->range_room, sizeof *units->range) < 0)
-        return -ENOMEM;
-    units->range[units->ranges++] = (struct unit_range){ start, end, (uint32_t)units->units };
-    return 0;
-}
-
 static int add_unit(const struct pmclua_symbols *symbols, Dwarf_Die *die)
 {
     const struct elfutils *dw = elfutils();
     struct units *units = symbols->units;
-    if (list_grow(&units->unit, units->units, &units->unit_room, sizeof *units->unit) < 0)
-        return -ENOMEM;
-    units->unit[units->units] = (struct unit){ .die = *die };
+    uint32_t number = (uint32_t)units->units;
     Dwarf_Addr base, start, end;
-    int result = 0;
+    int result = LIST_ADD(units->unit, units->units, (struct unit){ .die = *die });
     for (ptrdiff_t next = 0; result == 0 && (next = dw->dwarf_ranges(die, next, &base, &start, &end)) > 0;)
         if (units_have(symbols, start, end))
-            result = add_range(units, start, end);
-    units->units++;
+            result = LIST_ADD(units->range, units->ranges, (struct unit_range){ start, end, number });
     return result;
 }
 
 /* libdw has uncompressed its sections. */
 static Elf_Data *find_lines(Dwarf *dwarf)
 {
-    const struct elfutils *dw = elfutils();
-    Elf *elf = dw->dwarf_getelf(dwarf);
-    size_t names = 0;
-    dw->elf_getshdrstrndx(elf, &names);
-    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
-        GElf_Shdr header;
-        const char *name = dw->gelf_getshdr(scn, &header) ? dw->elf_strptr(elf, names, header.sh_name) : NULL;
-        if (name && (strcmp(name, ".debug_line") == 0 || strcmp(name, ".zdebug_line") == 0))
-            return dw->elf_getdata(scn, NULL);
-    }
-    return NULL;
+    Elf *elf = elfutils()->dwarf_getelf(dwarf);
+    GElf_Shdr header;
+    Elf_Scn *scn = elfutils_section(elf, ".debug_line", &header);
+    if (!scn)
+        scn = elfutils_section(elf, ".zdebug_line", &header);
+    return scn ? elfutils()->elf_getdata(scn, NULL) : NULL;
 }
 
 static int note(struct units *units, int32_t kind, const char *name)
 {
-    if (list_extend(&units->unread, units->unreads, sizeof *units->unread) < 0)
-        return -ENOMEM;
-    units->unread[units->unreads++] = (struct pmclua_unread){ kind, name };
-    return 0;
+    return LIST_ADD(units->unread, units->unreads, (struct pmclua_unread){ kind, name });
 }
 
 /* dwz moves what several files have in common into one more. */
@@ -150,8 +125,7 @@ static int read_units(struct pmclua_symbols *symbols)
     units->lines = find_lines(dwarf);
     for (Dwarf_Die *die = NULL; result == 0 && (die = dw->dwfl_module_nextcu(symbols->module, die, &bias));)
         result = add_unit(symbols, die);
-    if (units->ranges)
-        qsort(units->range, units->ranges, sizeof *units->range, by_start);
+    list_sort(units->range, units->ranges, sizeof *units->range);
     if (result < 0) {
         units_free(units);
         symbols->units = NULL;
@@ -194,12 +168,10 @@ static int add_scope(const struct pmclua_symbols *symbols, struct unit *unit, Dw
     if (next > 0)
         elfutils()->dwarf_lowpc(&unit->die, &base);
     while ((next = elfutils()->dwarf_ranges(die, next, &base, &start, &end)) > 0) {
-        if (!units_have(symbols, start, end))
-            continue;
-        if (list_grow(&unit->scope, unit->scopes, &unit->room, sizeof *unit->scope) < 0)
+        struct scope scope = { .start = start, .end = end, .depth = depth, .die = *die,
+                               .is_inlined = (uint32_t)is_inlined };
+        if (units_have(symbols, start, end) && LIST_ADD(unit->scope, unit->scopes, scope) < 0)
             return -ENOMEM;
-        unit->scope[unit->scopes++] = (struct scope){ .start = start, .end = end, .depth = depth, .die = *die,
-                                                      .is_inlined = (uint32_t)is_inlined };
     }
     return 0;
 }

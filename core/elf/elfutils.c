@@ -56,3 +56,15 @@ const struct elfutils *elfutils(void)
     }
     return state == READY ? &functions : 0;
 }
+
+Elf_Scn *elfutils_section(Elf *elf, const char *name, GElf_Shdr *header)
+{
+    size_t names = 0;
+    functions.elf_getshdrstrndx(elf, &names);
+    for (Elf_Scn *scn = NULL; (scn = functions.elf_nextscn(elf, scn));) {
+        const char *own = functions.gelf_getshdr(scn, header) ? functions.elf_strptr(elf, names, header->sh_name) : NULL;
+        if (own && strcmp(own, name) == 0)
+            return scn;
+    }
+    return NULL;
+}

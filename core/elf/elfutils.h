@@ -36,3 +36,5 @@ void  elfutils_show_servers(char *servers);
 
 /* NULL: elfutils is not installed. */
 const struct elfutils *elfutils(void);
+/* The section of that name, and its header; NULL: there is none. */
+Elf_Scn *elfutils_section(Elf *elf, const char *name, GElf_Shdr *header);

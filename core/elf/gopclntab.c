@@ -78,7 +78,7 @@ static int read_header(struct table *table)
         && table->names < table->size;
 }
 
-/* What a relocation of this address will write there, in a program that is loaded anywhere; 0: none. */
+/* The addend of the relocation at an address, in position-independent programs; 0: none. */
 static uint64_t relocated(const struct pmclua_symbols *symbols, uint64_t address)
 {
     const struct elfutils *dw = elfutils();
@@ -97,24 +97,17 @@ static uint64_t relocated(const struct pmclua_symbols *symbols, uint64_t address
 /* ".gopclntab", in programs that are loaded anywhere ".data.rel.ro.gopclntab". */
 static int open_table(const struct pmclua_symbols *symbols, struct table *table)
 {
-    const struct elfutils *dw = elfutils();
-    size_t names = 0;
-    dw->elf_getshdrstrndx(symbols->elf, &names);
-    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(symbols->elf, scn));) {
-        GElf_Shdr header;
-        const char *name = dw->gelf_getshdr(scn, &header)
-            ? dw->elf_strptr(symbols->elf, names, header.sh_name) : NULL, *last = name ? strrchr(name, '.') : NULL;
-        if (!last || strcmp(last, ".gopclntab") != 0 || header.sh_type == SHT_NOBITS)
-            continue;
-        Elf_Data *data = dw->elf_getdata(scn, NULL);
-        *table = (struct table){ .bytes = data ? data->d_buf : NULL, .size = data && data->d_buf ? data->d_size : 0 };
-        if (!read_header(table))
-            return 0;
-        if (is_compact(table) && table->text == 0)
-            table->text = relocated(symbols, header.sh_addr + 8 + 2 * table->word);
-        return 1;
-    }
-    return 0;
+    GElf_Shdr header;
+    Elf_Scn *scn = elfutils_section(symbols->elf, ".gopclntab", &header);
+    if (!scn)
+        scn = elfutils_section(symbols->elf, ".data.rel.ro.gopclntab", &header);
+    Elf_Data *data = scn && header.sh_type != SHT_NOBITS ? elfutils()->elf_getdata(scn, NULL) : NULL;
+    *table = (struct table){ .bytes = data ? data->d_buf : NULL, .size = data && data->d_buf ? data->d_size : 0 };
+    if (!read_header(table))
+        return 0;
+    if (is_compact(table) && table->text == 0)
+        table->text = relocated(symbols, header.sh_addr + 8 + 2 * table->word);
+    return 1;
 }
 
 void go_find(struct pmclua_symbols *symbols)

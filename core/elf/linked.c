@@ -104,11 +104,9 @@ int32_t pmclua_linked_read(const char *path, struct pmclua_linked *linked, char 
 {
     const struct elfutils *dw = elfutils();
     struct texts texts = { text, text + bytes, 0 };
-    uint32_t uid;
-    uint64_t size;
     if (!dw || dw->elf_version(EV_CURRENT) == EV_NONE)
         return -ELIBACC;
-    int fd = pmclua_open_plain(path, 0, &uid, &size);
+    int fd = pmclua_open_plain(path, 0, NULL, NULL);
     if (fd < 0)
         return fd;
     Elf *elf = dw->elf_begin(fd, ELF_C_READ, NULL);

@@ -14,7 +14,7 @@
 /* A variable by its address as the file has it, of one of threads within their block; `die` declares its type. */
 struct declared { uint64_t address; int is_of_threads; Dwarf_Die die; };
 
-struct members { struct declared *list; size_t count, room; };
+struct members { struct declared *list; size_t count; };
 
 enum { DEPTH_MOST = 64 };          /* of scopes, and of types in one another */
 
@@ -57,11 +57,8 @@ static int add_all(struct members *members, Dwarf_Die *parent, uint64_t bias, in
         struct declared found;
         switch (dw->dwarf_tag(&die)) {
         case DW_TAG_variable:
-            if (!is_fixed(&die, bias, &found))
-                break;
-            result = list_grow(&members->list, members->count, &members->room, sizeof found);
-            if (result == 0)
-                members->list[members->count++] = found;
+            if (is_fixed(&die, bias, &found))
+                result = LIST_ADD(members->list, members->count, found);
             break;
         case DW_TAG_namespace: case DW_TAG_module: case DW_TAG_subprogram: case DW_TAG_lexical_block:
             result = add_all(members, &die, bias, depth + 1);
@@ -71,12 +68,6 @@ static int add_all(struct members *members, Dwarf_Die *parent, uint64_t bias, in
         }
     }
     return result;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct declared *one = a, *other = b;
-    return one->address < other->address ? -1 : one->address > other->address;
 }
 
 static int read_members(struct pmclua_symbols *symbols)
@@ -89,8 +80,9 @@ static int read_members(struct pmclua_symbols *symbols)
     if (result < 0) {
         members_free(members);
         symbols->members = NULL;
-    } else if (members->count)
-        qsort(members->list, members->count, sizeof *members->list, by_address);
+    } else {
+        list_sort(members->list, members->count, sizeof *members->list);
+    }
     return result;
 }
 

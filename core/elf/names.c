@@ -28,9 +28,8 @@ static int ends_with(const char *text, size_t length, const char *end)
 
 enum numbered { MAYBE, ALWAYS };
 
-/* What GCC and LLVM append: of a copy, of the function's own code that was split off, of another function of that name:
- * of another file where files are compiled together, or nested in another function. Such a number alone says nothing:
- * with one more variable the same function has the next. */
+/* The suffixes of GCC and LLVM. COPY: a clone; PART: code split off the function; PRIVATE: another function of that name,
+ * of another file (LTO) or nested. A bare number identifies nothing: one more variable in the source changes it. */
 enum kind { COPY, PART, PRIVATE };
 static const struct suffix { const char *text; enum numbered numbered; enum kind kind; } suffixes[] = {
     { ".constprop", ALWAYS, COPY }, { ".isra", ALWAYS, COPY }, { ".localalias", MAYBE, COPY },

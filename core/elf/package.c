@@ -84,18 +84,11 @@ void package_close(struct package *package)
 static struct piece section_of(Elf *elf, const char *wanted)
 {
     const struct elfutils *dw = elfutils();
-    size_t names = 0;
-    dw->elf_getshdrstrndx(elf, &names);
-    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
-        GElf_Shdr header;
-        const char *name = dw->gelf_getshdr(scn, &header) ? dw->elf_strptr(elf, names, header.sh_name) : NULL;
-        int is_it = name && strcmp(name, wanted) == 0
-            && (!(header.sh_flags & SHF_COMPRESSED) || dw->elf_compress(scn, 0, 0) >= 0);
-        Elf_Data *data = is_it ? dw->elf_getdata(scn, NULL) : NULL;
-        if (data && data->d_buf)
-            return (struct piece){ data->d_buf, data->d_size };
-    }
-    return (struct piece){ NULL, 0 };
+    GElf_Shdr header;
+    Elf_Scn *scn = elfutils_section(elf, wanted, &header);
+    int is_readable = scn && (!(header.sh_flags & SHF_COMPRESSED) || dw->elf_compress(scn, 0, 0) >= 0);
+    Elf_Data *data = is_readable ? dw->elf_getdata(scn, NULL) : NULL;
+    return data && data->d_buf ? (struct piece){ data->d_buf, data->d_size } : (struct piece){ NULL, 0 };
 }
 
 static uint64_t number_at(struct piece piece, uint64_t offset, size_t bytes)
@@ -162,67 +155,70 @@ static int find_parts(const struct package *package, uint64_t id, struct piece p
 /* An offset of 0 would not be that of a list of ranges, for libdw. */
 enum { BEFORE_RANGES = 16 };
 
-/* The file that is made. */
-struct image {
-    uint8_t *bytes;
-    size_t size, room;
-    Elf64_Shdr section[10];
-    uint32_t sections;
-    char *names;
-    size_t names_size, names_room;
-};
+/* Bytes that are put one behind the other; is_short: there was no memory for some. */
+struct buffer { uint8_t *bytes; size_t size, room; int is_short; };
 
-static int append(uint8_t **bytes, size_t *size, size_t *room, const void *data, size_t count)
+static void append(struct buffer *buffer, const void *bytes, size_t count)
 {
-    while (*room < *size + count)
-        if (list_grow(bytes, *room, room, 1) < 0)
-            return -ENOMEM;
+    size_t needed = buffer->size + count;
+    if (needed > buffer->room) {
+        uint8_t *larger = realloc(buffer->bytes, 2 * needed);
+        if (!larger) {
+            buffer->is_short = 1;
+            return;
+        }
+        buffer->bytes = larger;
+        buffer->room = 2 * needed;
+    }
     if (count)
-        memcpy(*bytes + *size, data, count);
-    *size += count;
-    return 0;
+        memcpy(buffer->bytes + buffer->size, bytes, count);
+    buffer->size = needed;
 }
 
-static int add_section(struct image *image, const char *name, uint32_t type, struct piece piece)
+/* The ELF file in memory. */
+struct image {
+    struct buffer file, names;
+    Elf64_Shdr section[10];
+    uint32_t sections;
+};
+
+static void add_section(struct image *image, const char *name, uint32_t type, const void *bytes, size_t size)
 {
     if (image->sections == 0)
         image->sections = 1;                   /* the first means none */
-    image->section[image->sections++] = (Elf64_Shdr){ .sh_name = (uint32_t)image->names_size, .sh_type = type,
-        .sh_offset = image->size, .sh_size = piece.size, .sh_addralign = 1 };
-    int result = append((uint8_t **)&image->names, &image->names_size, &image->names_room, name, strlen(name) + 1);
-    return result < 0 ? result : append(&image->bytes, &image->size, &image->room, piece.bytes, piece.size);
+    image->section[image->sections++] = (Elf64_Shdr){ .sh_name = (uint32_t)image->names.size, .sh_type = type,
+        .sh_offset = image->file.size, .sh_size = size, .sh_addralign = 1 };
+    append(&image->names, name, strlen(name) + 1);
+    append(&image->file, bytes, size);
 }
 
-/* Those strings of the package that the unit uses, with offsets of their own. */
-static int add_strings(struct image *image, const struct package *package, struct piece offsets, int version)
+/* Adds the strings of the package that the unit uses, with offsets of their own. */
+static void add_strings(struct image *image, const struct package *package, struct piece offsets, int version)
 {
     struct piece all = section_of(package->elf, ".debug_str.dwo");
-    uint8_t *own = malloc(offsets.size + 1), *strings = NULL;
-    size_t size = 0, room = 0;
-    int result = own ? 0 : -ENOMEM;
-    if (own)
-        memcpy(own, offsets.bytes, offsets.size);
-    for (size_t at = version >= 5 ? 8 : 0; result == 0 && at + 4 <= offsets.size; at += 4) {
+    struct buffer own = { .bytes = NULL }, strings = { .bytes = NULL };
+    size_t at = version >= 5 && offsets.size >= 8 ? 8 : 0;
+    append(&own, offsets.bytes, at);
+    for (; at + 4 <= offsets.size; at += 4) {
         uint64_t offset = number_at(offsets, at, 4);
         const char *text = offset < all.size && memchr(all.bytes + offset, 0, all.size - offset)
             ? (const char *)all.bytes + offset : "";
-        uint32_t place = (uint32_t)size;
-        memcpy(own + at, &place, sizeof place);
-        result = append(&strings, &size, &room, text, strlen(text) + 1);
+        uint32_t place = (uint32_t)strings.size;
+        append(&own, &place, sizeof place);
+        append(&strings, text, strlen(text) + 1);
     }
-    if (result == 0)
-        result = add_section(image, ".debug_str_offsets.dwo", SHT_PROGBITS, (struct piece){ own, offsets.size });
-    if (result == 0)
-        result = add_section(image, ".debug_str.dwo", SHT_PROGBITS, (struct piece){ strings, size });
-    free(own);
-    free(strings);
-    return result;
+    add_section(image, ".debug_str_offsets.dwo", SHT_PROGBITS, own.bytes, own.size);
+    add_section(image, ".debug_str.dwo", SHT_PROGBITS, strings.bytes, strings.size);
+    image->file.is_short |= own.is_short | strings.is_short;
+    free(own.bytes);
+    free(strings.bytes);
 }
 
 /* Adds the program's section that a unit refers to, from the unit's own part on. */
-static int add_of_program(struct image *image, Dwarf_Die *skeleton, unsigned attribute, const char *name,
-                          const char *dwo_name, size_t before)
+static void add_of_program(struct image *image, Dwarf_Die *skeleton, unsigned attribute, const char *name,
+                           const char *dwo_name, size_t before)
 {
+    static const uint8_t nothing[BEFORE_RANGES];
     const struct elfutils *dw = elfutils();
     Dwarf_Attribute base;
     Dwarf_Word offset = 0;
@@ -230,36 +226,28 @@ static int add_of_program(struct image *image, Dwarf_Die *skeleton, unsigned att
     if (dw->dwarf_attr(skeleton, attribute, &base))
         dw->dwarf_formudata(&base, &offset);
     if (!whole.bytes || offset > whole.size)
-        return 0;
-    static const uint8_t nothing[BEFORE_RANGES];
-    int result = add_section(image, dwo_name, SHT_PROGBITS, (struct piece){ nothing, before });
-    if (result == 0)
-        result = append(&image->bytes, &image->size, &image->room, whole.bytes + offset, whole.size - offset);
+        return;
+    add_section(image, dwo_name, SHT_PROGBITS, nothing, before);
+    append(&image->file, whole.bytes + offset, whole.size - offset);
     image->section[image->sections - 1].sh_size += whole.size - offset;
-    return result;
 }
 
 static int finish(struct image *image)
 {
-    static const char name[] = ".shstrtab";
-    int result = add_section(image, name, SHT_STRTAB, (struct piece){ NULL, 0 });
-    struct piece names = { (const uint8_t *)image->names, image->names_size };
-    image->section[image->sections - 1].sh_size = names.size;
-    if (result == 0)
-        result = append(&image->bytes, &image->size, &image->room, names.bytes, names.size);
     static const uint8_t zero[8];
-    if (result == 0)
-        result = append(&image->bytes, &image->size, &image->room, zero, -image->size % sizeof zero);
+    add_section(image, ".shstrtab", SHT_STRTAB, NULL, 0);
+    image->section[image->sections - 1].sh_size = image->names.size;
+    append(&image->file, image->names.bytes, image->names.size);
+    append(&image->file, zero, -image->file.size % sizeof zero);
     Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-        .e_type = ET_REL, .e_version = EV_CURRENT, .e_shoff = image->size, .e_ehsize = sizeof header,
+        .e_type = ET_REL, .e_version = EV_CURRENT, .e_shoff = image->file.size, .e_ehsize = sizeof header,
         .e_shentsize = sizeof *image->section, .e_shnum = (uint16_t)image->sections,
         .e_shstrndx = (uint16_t)(image->sections - 1) };
-    if (result == 0)
-        result = append(&image->bytes, &image->size, &image->room, image->section,
-                        image->sections * sizeof *image->section);
-    if (result == 0)
-        memcpy(image->bytes, &header, sizeof header);
-    return result;
+    append(&image->file, image->section, image->sections * sizeof *image->section);
+    if (image->file.is_short || image->names.is_short)
+        return -ENOMEM;
+    memcpy(image->file.bytes, &header, sizeof header);
+    return 0;
 }
 
 static int make_image(struct image *image, const struct package *package, Dwarf_Die *skeleton,
@@ -267,29 +255,24 @@ static int make_image(struct image *image, const struct package *package, Dwarf_
 {
     static const uint8_t header[sizeof(Elf64_Ehdr)];
     static const uint8_t plain[] = { INFO, ABBREV, LINE, RNGLISTS };
-    int result = append(&image->bytes, &image->size, &image->room, header, sizeof header);
-    for (size_t i = 0; result == 0 && i < sizeof plain; i++)
+    append(&image->file, header, sizeof header);
+    for (size_t i = 0; i < sizeof plain; i++)
         if (parts[plain[i]].bytes)
-            result = add_section(image, section_names[plain[i]], SHT_PROGBITS, parts[plain[i]]);
-    if (result == 0)
-        result = add_strings(image, package, parts[STR_OFFSETS], version);
-    if (result == 0)
-        result = add_of_program(image, skeleton, version >= 5 ? DW_AT_addr_base : DW_AT_GNU_addr_base, ".debug_addr",
-                                ".debug_addr.dwo", 0);
-    if (result == 0 && version < 5)
-        result = add_of_program(image, skeleton, DW_AT_GNU_ranges_base, ".debug_ranges", ".debug_ranges.dwo",
-                                BEFORE_RANGES);
-    return result < 0 ? result : finish(image);
+            add_section(image, section_names[plain[i]], SHT_PROGBITS, parts[plain[i]].bytes, parts[plain[i]].size);
+    add_strings(image, package, parts[STR_OFFSETS], version);
+    add_of_program(image, skeleton, version >= 5 ? DW_AT_addr_base : DW_AT_GNU_addr_base, ".debug_addr",
+                   ".debug_addr.dwo", 0);
+    if (version < 5)
+        add_of_program(image, skeleton, DW_AT_GNU_ranges_base, ".debug_ranges", ".debug_ranges.dwo", BEFORE_RANGES);
+    return finish(image);
 }
 
 void packed_free(struct packed *packed)
 {
     if (!packed)
         return;
-    if (packed->dwarf)
-        elfutils()->dwarf_end(packed->dwarf);
-    if (packed->elf)
-        elfutils()->elf_end(packed->elf);
+    elfutils()->dwarf_end(packed->dwarf);
+    elfutils()->elf_end(packed->elf);
     free(packed->image);
     free(packed);
 }
@@ -314,7 +297,7 @@ int package_find(const struct package *package, Dwarf_Die *skeleton, struct pack
 {
     const struct elfutils *dw = elfutils();
     struct piece parts[SECTIONS] = { { NULL, 0 } };
-    struct image image = { .bytes = NULL };
+    struct image image = { .sections = 0 };
     Dwarf_Half version = 0;
     uint64_t id = 0;
     *out = NULL;
@@ -323,12 +306,12 @@ int package_find(const struct package *package, Dwarf_Die *skeleton, struct pack
         return 0;
     struct packed *packed = calloc(1, sizeof *packed);
     int result = packed ? make_image(&image, package, skeleton, parts, version) : -ENOMEM;
-    free(image.names);
+    free(image.names.bytes);
     if (packed) {
-        packed->image = image.bytes;
+        packed->image = image.file.bytes;
         packed->lists = parts[RNGLISTS];
     }
-    if (result == 0 && (packed->elf = dw->elf_memory((char *)image.bytes, image.size)))
+    if (result == 0 && (packed->elf = dw->elf_memory((char *)image.file.bytes, image.file.size)))
         packed->dwarf = dw->dwarf_begin_elf(packed->elf, DWARF_C_READ, NULL);
     if (result == 0 && packed->dwarf && find_unit(packed->dwarf, id, unit)) {
         *out = packed;

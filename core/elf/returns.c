@@ -1,8 +1,8 @@
 /*
  * returns.c: where a function can be left: the return instructions in its code, by Capstone.
  *
- * A probe that is put into the middle of an instruction corrupts the program, so a function in which one instruction is not understood has no
- * known returns, unless instructions have one size (arm64), where those not understood are stepped over.
+ * A probe in the middle of an instruction corrupts the program. So a function with one unknown instruction has no known
+ * returns, unless instructions have one size (arm64): there unknown ones are stepped over.
  */
 #include <elf.h>
 #include <errno.h>
@@ -139,7 +139,7 @@ static void take_jump(struct found *found, const struct code *code, const struct
 
 /* ---- where a probe at the entry costs least ---- */
 
-/* What Linux emulates when it is probed, in every version of x86-64 that is in use; other instructions are stepped. */
+/* Whether every Linux in use emulates this x86-64 instruction when it is probed; it steps the others. */
 static int is_emulated(const cs_insn *instruction)
 {
     const uint8_t *byte = instruction->bytes;
@@ -172,7 +172,7 @@ static int changes_calls(const struct code *code)
     return 0;
 }
 
-/* A jump or a call ends what every call executes; so does what leaves the function or asks Linux for something. */
+/* Code that every call executes ends at a jump, call, return or system call. */
 static void follow_entry(struct entry *entry, const struct code *code, const struct symbol *function)
 {
     int jumps = is_in(code, CS_GRP_JUMP), calls = is_in(code, CS_GRP_CALL);

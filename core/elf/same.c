@@ -15,9 +15,7 @@ struct side { int fd; Elf *elf; GElf_Ehdr header; Elf_Scn *scn; GElf_Shdr sectio
 static int open_side(struct side *side, const char *path)
 {
     const struct elfutils *dw = elfutils();
-    uint32_t uid;
-    uint64_t size;
-    *side = (struct side){ .fd = pmclua_open_plain(path, 0, &uid, &size) };
+    *side = (struct side){ .fd = pmclua_open_plain(path, 0, NULL, NULL) };
     if (side->fd < 0)
         return side->fd;
     side->elf = dw->elf_begin(side->fd, ELF_C_READ, NULL);

@@ -17,7 +17,7 @@ struct sequence { uint64_t start, end; size_t first, count; };
 struct lines {
     struct source_line *line;      /* by sequence; of each by address */
     struct sequence *sequence;     /* by start */
-    size_t lines, sequences, line_room, sequence_room;
+    size_t lines, sequences;
 };
 
 void lines_free(struct lines *lines)
@@ -130,10 +130,7 @@ static void begin_sequence(struct program *program, const struct lines *lines)
 
 static int add_row(struct lines *lines, const struct program *program)
 {
-    if (list_grow(&lines->line, lines->lines, &lines->line_room, sizeof *lines->line) < 0)
-        return -ENOMEM;
-    lines->line[lines->lines++] = program->row;
-    return 0;
+    return LIST_ADD(lines->line, lines->lines, program->row);
 }
 
 /* Keeps the rows of a sequence of code that is there, in which addresses never go down. */
@@ -147,11 +144,8 @@ static int end_sequence(struct lines *lines, const struct program *program, cons
         lines->lines = first;
         return 0;
     }
-    if (list_grow(&lines->sequence, lines->sequences, &lines->sequence_room, sizeof *lines->sequence) < 0)
-        return -ENOMEM;
-    lines->sequence[lines->sequences++] = (struct sequence){ lines->line[first].address, program->row.address, first,
-                                                             count };
-    return 0;
+    struct sequence sequence = { lines->line[first].address, program->row.address, first, count };
+    return LIST_ADD(lines->sequence, lines->sequences, sequence);
 }
 
 static int do_extended(struct lines *lines, struct program *program, const struct pmclua_symbols *symbols)
@@ -202,12 +196,6 @@ static int do_special(struct lines *lines, struct program *program, uint8_t opco
     return add_row(lines, program);
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct sequence *one = a, *other = b;
-    return one->start < other->start ? -1 : one->start > other->start;
-}
-
 int lines_read(const struct pmclua_symbols *symbols, const Elf_Data *section, uint64_t offset, struct lines **out)
 {
     struct program program = { .shortest = 0 };
@@ -225,8 +213,7 @@ int lines_read(const struct pmclua_symbols *symbols, const Elf_Data *section, ui
         else
             result = do_special(lines, &program, opcode);
     }
-    if (lines->sequences)
-        qsort(lines->sequence, lines->sequences, sizeof *lines->sequence, by_start);
+    list_sort(lines->sequence, lines->sequences, sizeof *lines->sequence);
     return result;
 }
 

@@ -14,7 +14,7 @@
 
 struct import { uint64_t entry; char *name; };     /* entry: its address in the table */
 
-struct stubs { struct import *import; size_t count, room; };
+struct stubs { struct import *import; size_t count; };
 
 void stubs_free(struct stubs *stubs)
 {
@@ -26,20 +26,15 @@ void stubs_free(struct stubs *stubs)
     free(stubs);
 }
 
-static int by_entry(const void *a, const void *b)
-{
-    const struct import *one = a, *other = b;
-    return one->entry < other->entry ? -1 : one->entry > other->entry;
-}
-
 static int add_import(struct stubs *stubs, uint64_t entry, const char *name)
 {
     char *text = NULL;
-    if (list_grow(&stubs->import, stubs->count, &stubs->room, sizeof *stubs->import) < 0
-        || asprintf(&text, "%.*s@plt", (int)strcspn(name, "@"), name) < 0)
+    if (asprintf(&text, "%.*s@plt", (int)strcspn(name, "@"), name) < 0)
         return -ENOMEM;
-    stubs->import[stubs->count++] = (struct import){ entry, text };
-    return 0;
+    int result = LIST_ADD(stubs->import, stubs->count, (struct import){ entry, text });
+    if (result < 0)
+        free(text);
+    return result;
 }
 
 /* The relocations of one section that name a symbol. */
@@ -77,8 +72,7 @@ static int read_all(struct pmclua_symbols *symbols)
         if (dw->gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC))
             result = read_relocations(symbols, scn, &header);
     }
-    if (symbols->stubs->count)
-        qsort(symbols->stubs->import, symbols->stubs->count, sizeof *symbols->stubs->import, by_entry);
+    list_sort(symbols->stubs->import, symbols->stubs->count, sizeof *symbols->stubs->import);
     if (result < 0) {
         stubs_free(symbols->stubs);
         symbols->stubs = NULL;
@@ -138,9 +132,9 @@ int stubs_name(struct pmclua_symbols *symbols, uint64_t address, const char **na
     uint64_t stub = section->start + (address - section->start) / step * step;
     if (symbols->machine == EM_AARCH64 && address - section->start < 2 * (uint64_t)STUB_BYTES)
         return 0;                        /* the first two are the loader's own */
-    struct import wanted = { .entry = entry_of(symbols, stub) };
-    const struct import *found = wanted.entry == 0 || symbols->stubs->count == 0 ? NULL :
-        bsearch(&wanted, symbols->stubs->import, symbols->stubs->count, sizeof wanted, by_entry);
-    *name = found ? found->name : NULL;
+    uint64_t entry = entry_of(symbols, stub);
+    const struct import *import = symbols->stubs->import;
+    size_t up_to = list_up_to(import, symbols->stubs->count, sizeof *import, entry);
+    *name = up_to > 0 && import[up_to - 1].entry == entry ? import[up_to - 1].name : NULL;
     return 0;
 }

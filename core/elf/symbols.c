@@ -48,12 +48,9 @@ static int report_file(struct pmclua_symbols *symbols, const char *path)
 
 static int add_section(struct pmclua_symbols *symbols, const GElf_Shdr *header, const char *name)
 {
-    if (list_extend(&symbols->section, (size_t)symbols->sections, sizeof *symbols->section) < 0)
-        return -ENOMEM;
-    int is_plt = name && strncmp(name, ".plt", 4) == 0;
-    symbols->section[symbols->sections++] = (struct section){ header->sh_addr, header->sh_addr + header->sh_size,
-                                                              (uint32_t)header->sh_entsize, is_plt };
-    return 0;
+    struct section section = { header->sh_addr, header->sh_addr + header->sh_size, (uint32_t)header->sh_entsize,
+                               name && strncmp(name, ".plt", 4) == 0 };
+    return LIST_ADD(symbols->section, symbols->sections, section);
 }
 
 /* Sections of code; a file may have no section headers at all. */
@@ -127,10 +124,8 @@ void pmclua_symbols_close(struct pmclua_symbols *symbols)
     members_free(symbols->members);
     stubs_free(symbols->stubs);
     units_free(symbols->units);
-    if (symbols->dwfl)
-        elfutils()->dwfl_end(symbols->dwfl);
-    if (symbols->shared)
-        elfutils()->dwarf_end(symbols->shared);
+    elfutils()->dwfl_end(symbols->dwfl);
+    elfutils()->dwarf_end(symbols->shared);
     if (symbols->shared_fd >= 0)
         close(symbols->shared_fd);
     if (symbols->fd >= 0)
@@ -160,6 +155,17 @@ int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address
     for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
         if ((header.p_flags & PF_X) && address - header.p_vaddr < header.p_filesz) {
             *offset = address - header.p_vaddr + header.p_offset;
+            return 0;
+        }
+    return -ENXIO;
+}
+
+int symbols_address(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
+{
+    GElf_Phdr header;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
+        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz) {
+            *address = offset - header.p_offset + header.p_vaddr;
             return 0;
         }
     return -ENXIO;

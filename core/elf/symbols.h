@@ -27,7 +27,6 @@ struct pmclua_symbols {
     uint64_t *start;               /* of functions, by address, as .eh_frame_hdr has them; NULL: not looked for yet */
     uint32_t starts;
     int32_t count, named;          /* `named`: so many are spelt */
-    size_t room, source_room;
     const char **source;           /* files that local symbols are of, as the table names them: "parse.c" */
     uint32_t sources;
     struct homes *homes;           /* homes.c; NULL: not looked for yet */
@@ -49,6 +48,8 @@ const struct section *symbols_section(const struct pmclua_symbols *symbols, uint
 /* Fills in a symbol's spellings; -ENOMEM. */
 int  symbol_name(const struct pmclua_symbols *symbols, struct symbol *symbol);
 int  symbols_is_go(const struct pmclua_symbols *symbols, uint64_t address);
+/* The address of code at an offset in the file, as pmclua_symbols_offset the other way round. -ENXIO. */
+int  symbols_address(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address);
 /* The next program header of a type, from number *at on, which moves past it; 0: there is none. */
 int  symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word type, GElf_Phdr *header);
 
@@ -158,5 +159,5 @@ void units_free(struct units *units);
 int32_t units_number(struct pmclua_symbols *symbols, uint64_t address);
 /* Unit `number`, counted from 0, and what has its functions, which of split debug information is another one. -ENOENT. */
 int  units_unit(struct pmclua_symbols *symbols, int32_t number, Dwarf_Die *skeleton, Dwarf_Die *functions);
-/* Of the debug information's addresses over the file's, once a unit was asked for. */
+/* The bias of the debug information's addresses over the file's; valid once a unit was asked for. */
 GElf_Addr units_bias(const struct pmclua_symbols *symbols);

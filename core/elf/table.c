@@ -38,20 +38,18 @@ static int is_function(const GElf_Sym *sym)
 
 int table_add(struct pmclua_symbols *symbols, const struct symbol *symbol, const char *name)
 {
-    if (list_grow(&symbols->symbol, (size_t)symbols->count, &symbols->room, sizeof *symbols->symbol) < 0)
-        return -ENOMEM;
-    symbols->symbol[symbols->count] = *symbol;
-    symbols->symbol[symbols->count].name = strndup(name, strcspn(name, "@"));
-    return symbols->symbol[symbols->count].name ? symbols->count++, 0 : -ENOMEM;
+    struct symbol added = *symbol;
+    added.name = strndup(name, strcspn(name, "@"));
+    int result = added.name ? LIST_ADD(symbols->symbol, symbols->count, added) : -ENOMEM;
+    if (result < 0)
+        free(added.name);
+    return result;
 }
 
 /* Local symbols follow the one that names the file that they are of. */
 static int begin_source(struct pmclua_symbols *symbols, const char *name)
 {
-    if (list_grow(&symbols->source, symbols->sources, &symbols->source_room, sizeof *symbols->source) < 0)
-        return -ENOMEM;
-    symbols->source[symbols->sources++] = *name ? name : NULL;
-    return 0;
+    return LIST_ADD(symbols->source, symbols->sources, *name ? name : NULL);
 }
 
 static int take_symbol(struct pmclua_symbols *symbols, int index)

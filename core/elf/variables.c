@@ -10,7 +10,7 @@
 
 struct variable { uint64_t address, bytes; int is_of_threads; char *name; };
 
-struct variables { struct variable *list; size_t count, room; };
+struct variables { struct variable *list; size_t count; };
 
 void variables_free(struct variables *variables)
 {
@@ -46,15 +46,12 @@ static int read_variables(struct pmclua_symbols *symbols)
         result = name_spell(&name, object.name, 0);
         if (result < 0)
             break;
-        char *text = strdup(name.full);
+        struct variable variable = { .address = object.address, .bytes = object.bytes, .name = strdup(name.full),
+            .is_of_threads = (object.flags & PMCLUA_OBJECT_OF_THREADS) != 0 };
         name_free(&name);
-        if (!text || list_grow(&variables->list, variables->count, &variables->room, sizeof *variables->list) < 0) {
-            free(text);
-            result = -ENOMEM;
-            break;
-        }
-        variables->list[variables->count++] = (struct variable){ .address = object.address, .bytes = object.bytes,
-            .is_of_threads = (object.flags & PMCLUA_OBJECT_OF_THREADS) != 0, .name = text };
+        result = variable.name ? LIST_ADD(variables->list, variables->count, variable) : -ENOMEM;
+        if (result < 0)
+            free(variable.name);
     }
     if (result < 0) {
         variables_free(variables);

@@ -9,7 +9,7 @@
 
 enum { HEAP_FRAMES = 16, HEAP_SITES = 1 << 15, HEAP_EVENTS = 1 << 22 };    /* in all 132 MB at most, as far as used */
 
-/* What an event is where `bytes` are none. FORK: `address` is the parent; START: a program begins, and has no blocks. */
+/* Values of `bytes` for other events. FORK: `address` is the parent; START: a program begins, and has no blocks. */
 #define HEAP_FREE  UINT64_MAX
 #define HEAP_FORK  (UINT64_MAX - 1)
 #define HEAP_START (UINT64_MAX - 2)

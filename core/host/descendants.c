@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,16 +31,13 @@ static int signal_child(int pid, int child, int number)
 
 static int signal_children(int pid, int tid, int number, int depth)
 {
-    char path[64];
-    int child, count = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
-    FILE *list = fopen(path, "re");
-    while (list && fscanf(list, "%d", &child) == 1) {
-        count += signal_child(pid, child, number);
-        count += signal_all(child, number, depth + 1);
+    int32_t *pids;
+    int count = 0, children = proc_children(pid, tid, &pids);
+    for (int i = 0; i < children; i++) {
+        count += signal_child(pid, pids[i], number);
+        count += signal_all(pids[i], number, depth + 1);
     }
-    if (list)
-        fclose(list);
+    free(pids);
     return count;
 }
 

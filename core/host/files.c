@@ -138,8 +138,10 @@ int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, 
         close(fd);
         return result;
     }
-    *uid = facts.st_uid;
-    *bytes = (uint64_t)facts.st_size;
+    if (uid)
+        *uid = facts.st_uid;
+    if (bytes)
+        *bytes = (uint64_t)facts.st_size;
     return fd;
 }
 

@@ -54,14 +54,12 @@ int pmclua_memory_file(const void *bytes, size_t count, char *path, size_t path_
         fd = memfd_create("pmclua-code", MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    ssize_t written = write(fd, bytes, count);
-    if (written == (ssize_t)count) {
+    int result = pmclua_write(fd, bytes, count);
+    if (result < 0)
+        close(fd);
+    else
         snprintf(path, path_bytes, "/proc/%d/fd/%d", (int)getpid(), fd);
-        return fd;
-    }
-    int result = written < 0 ? -errno : -ENOSPC;
-    close(fd);
-    return result;
+    return result < 0 ? result : fd;
 }
 
 void pmclua_free_block(uint64_t *block) { free(block); }

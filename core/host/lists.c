@@ -6,11 +6,14 @@
 
 enum { FIRST_ROOM = 16 };
 
-static int resize(void *list, size_t count, size_t bytes)
+int list_grow(void *list, size_t count, size_t bytes)
 {
+    int is_full = count == 0 || (count >= FIRST_ROOM && (count & (count - 1)) == 0);
+    if (!is_full)
+        return 0;
     void *members;
     memcpy(&members, list, sizeof members);
-    void *resized = realloc(members, count * bytes);
+    void *resized = realloc(members, (count < FIRST_ROOM ? FIRST_ROOM : 2 * count) * bytes);
     if (!resized)
         return -ENOMEM;
     memcpy(list, &resized, sizeof resized);
@@ -18,20 +21,23 @@ static int resize(void *list, size_t count, size_t bytes)
     return 0;
 }
 
-int list_grow(void *list, size_t count, size_t *room, size_t bytes)
+static uint64_t key_of(const void *member)
 {
-    size_t larger = *room ? 2 * *room : FIRST_ROOM;
-    if (count < *room)
-        return 0;
-    int result = resize(list, larger, bytes);
-    if (result == 0)
-        *room = larger;
-    return result;
+    uint64_t key;
+    memcpy(&key, member, sizeof key);
+    return key;
 }
 
-int list_extend(void *list, size_t count, size_t bytes)
+static int by_key(const void *a, const void *b)
 {
-    return resize(list, count + 1, bytes);
+    uint64_t one = key_of(a), other = key_of(b);
+    return one < other ? -1 : one > other;
+}
+
+void list_sort(void *list, size_t count, size_t bytes)
+{
+    if (count > 0)
+        qsort(list, count, bytes, by_key);
 }
 
 size_t list_up_to(const void *list, size_t count, size_t bytes, uint64_t value)
@@ -39,9 +45,7 @@ size_t list_up_to(const void *list, size_t count, size_t bytes, uint64_t value)
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        uint64_t key;
-        memcpy(&key, (const char *)list + middle * bytes, sizeof key);
-        if (key <= value)
+        if (key_of((const char *)list + middle * bytes) <= value)
             low = middle + 1;
         else
             high = middle;

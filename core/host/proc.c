@@ -50,7 +50,7 @@ uint64_t proc_number(int pid, const char *name, int base, uint64_t otherwise)
     return value;
 }
 
-int proc_map(char *line, struct proc_map *map)
+static int parse_map(char *line, struct proc_map *map)
 {
     unsigned long long from, to, offset, inode;
     unsigned major, minor;
@@ -64,48 +64,68 @@ int proc_map(char *line, struct proc_map *map)
     return 1;
 }
 
-/* The device and inode that our own mapping at an address has. */
-static int own_mapping(uint64_t address, uint64_t *device, uint64_t *inode)
+int proc_maps(int pid, int (*take)(void *owner, struct proc_map *map), void *owner)
 {
-    struct proc_map map = { 0 };
-    char *line = NULL;
+    struct proc_map map;
+    char path[64], *line = NULL;
     size_t room = 0;
-    int result = -ENOENT;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && result < 0 && getline(&line, &room, maps) > 0)
-        if (proc_map(line, &map) && map.from == address)
-            result = 0;
-    *device = map.device;
-    *inode = map.inode;
+    int result = 0, has_any = 0;
+    name_file(path, pid, "maps");
+    FILE *maps = fopen(path, "re");
+    while (maps && result == 0 && getline(&line, &room, maps) > 0) {
+        has_any = 1;
+        result = parse_map(line, &map) ? take(owner, &map) : 0;
+    }
     free(line);
     if (maps)
         fclose(maps);
-    return result;
+    return result < 0 ? result : has_any;
+}
+
+static int take_own(void *owner, struct proc_map *map)
+{
+    struct proc_map *wanted = owner;
+    if (map->from == wanted->from)
+        *wanted = *map;
+    return 0;
 }
 
 int pmclua_mapped_as(const char *path, uint64_t *device, uint64_t *inode)
 {
-    uint32_t uid;
-    uint64_t bytes;
-    int fd = pmclua_open_plain(path, 0, &uid, &bytes);
+    int fd = pmclua_open_plain(path, 0, NULL, NULL);
     if (fd < 0)
         return fd;
     void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
-    int result = at == MAP_FAILED ? -errno : own_mapping((uint64_t)(uintptr_t)at, device, inode);
-    if (at != MAP_FAILED)
+    int result = at == MAP_FAILED ? -errno : -ENOENT;
+    struct proc_map own = { .from = (uint64_t)(uintptr_t)at };
+    if (at != MAP_FAILED) {
+        proc_maps(0, take_own, &own);
         munmap(at, 1);
+    }
     close(fd);
-    return result;
+    if (own.to == 0)
+        return result;
+    *device = own.device;
+    *inode = own.inode;
+    return 0;
 }
 
-uint64_t proc_start_ns(int pid)
+uint64_t proc_start_ticks(int pid)
 {
     char path[64], text[1024];
     unsigned long long ticks = 0;
     name_file(path, pid, "stat");
     read_text(path, text, sizeof text);
     const char *rest = strrchr(text, ')');         /* the name may contain anything */
-    if (!rest || sscanf(rest, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) < 1)
+    if (rest)
+        sscanf(rest, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks);
+    return ticks;
+}
+
+uint64_t proc_start_ns(int pid)
+{
+    uint64_t ticks = proc_start_ticks(pid);
+    if (ticks == 0)
         return 0;
     uint64_t ago_ns = clock_ns(CLOCK_BOOTTIME) - ticks * (uint64_t)(NS_PER_S / sysconf(_SC_CLK_TCK));
     return clock_ns(CLOCK_MONOTONIC) - ago_ns;
@@ -122,6 +142,20 @@ size_t proc_name(int pid, int tid, char name[16])
     return strlen(name);
 }
 
+int proc_children(int pid, int tid, int32_t **pids)
+{
+    char path[64];
+    int count = 0, child, result = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+    *pids = NULL;
+    FILE *list = fopen(path, "re");
+    while (list && result == 0 && fscanf(list, "%d", &child) == 1)
+        result = LIST_ADD(*pids, count, child);
+    if (list)
+        fclose(list);
+    return count;
+}
+
 int proc_tasks(int pid, int32_t **tids)
 {
     char path[64];
@@ -132,7 +166,7 @@ int proc_tasks(int pid, int32_t **tids)
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         if (!isdigit((unsigned char)entry->d_name[0])
-            || (tids && list_extend(tids, (size_t)count, sizeof **tids) < 0))
+            || (tids && list_grow(tids, (size_t)count, sizeof **tids) < 0))
             continue;
         if (tids)
             (*tids)[count] = atoi(entry->d_name);

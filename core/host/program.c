@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "descendants.h"
 #include "pmclua.h"
 
@@ -60,7 +61,7 @@ int pmclua_program_wait(int fd, uint64_t limit_ns)
     uint32_t interrupts = pmclua_interrupts();
     for (;;) {
         uint64_t now = pmclua_now_ns(), left = now < end ? end - now : 0;
-        struct timespec time = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
+        struct timespec time = timespec_of(left);
         int result = ppoll(&(struct pollfd){ .fd = fd, .events = POLLIN }, fd >= 0, &time, NULL);
         if (result > 0)
             return 0;

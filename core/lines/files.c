@@ -12,24 +12,6 @@
 #include "host/written.h"
 #include "pmclua.h"
 
-/* All that is asked for: of a part the last newline would be an earlier one, and whole lines would be cut. */
-static int read_all(int fd, char *to, size_t bytes, off_t start)
-{
-    size_t done = 0;
-    while (done < bytes) {
-        ssize_t got = TEMP_FAILURE_RETRY(pread(fd, to + done, bytes - done, start + (off_t)done));
-        if (got <= 0)
-            return got < 0 ? -errno : -EIO;
-        done += (size_t)got;
-    }
-    return 0;
-}
-
-static int cut(int fd, off_t bytes)
-{
-    return TEMP_FAILURE_RETRY(ftruncate(fd, bytes)) < 0 ? -errno : 0;
-}
-
 /* Cuts what follows the last newline: a line that was being written when its writer was killed. */
 static int cut_partial_line(int fd)
 {
@@ -38,12 +20,12 @@ static int cut_partial_line(int fd)
     while (end > 0) {
         size_t want = end < (off_t)sizeof block ? (size_t)end : sizeof block;
         off_t start = end - (off_t)want;
-        int result = read_all(fd, block, want, start);
-        if (result < 0)
-            return result;
+        int64_t got = pmclua_read_at(fd, (uint64_t)start, block, want);
+        if (got != (int64_t)want)          /* of a part the last newline would be an earlier one */
+            return got < 0 ? (int)got : -EIO;
         const char *newline = memrchr(block, '\n', want);
         if (newline)
-            return cut(fd, start + (newline - block) + 1);
+            return pmclua_resize(fd, (uint64_t)(start + (newline - block) + 1));
         end = start;
     }
     return end < 0 ? -errno : -ENODATA;
@@ -85,7 +67,7 @@ static size_t keep_whole_lines(int fd, const char *lines, size_t written)
     off_t end = lseek(fd, 0, SEEK_END);
     /* Where it cannot be cut, the reader, and whoever resumes, do so all the same. */
     if (end >= 0 && written > whole)
-        cut(fd, end - (off_t)(written - whole));
+        pmclua_resize(fd, (uint64_t)end - (written - whole));
     return whole;
 }
 

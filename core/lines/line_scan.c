@@ -67,7 +67,7 @@ static int is_hex(char c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* What follows a backslash: 1, or 5 for uXXXX; 0 where JSON has no such escape. */
+/* The length of an escape behind its backslash: 1, or 5 of uXXXX; 0: JSON has no such escape. */
 static size_t escape_length(const char *at, const char *end)
 {
     if (at == end)

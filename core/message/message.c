@@ -127,21 +127,20 @@ int message_count(const struct pmclua_message *message, uint32_t kind)
     return count;
 }
 
-char **message_texts(const struct pmclua_message *message, uint32_t kind, int *count)
+char **message_texts(const struct pmclua_message *message, uint32_t kind)
 {
     struct message_field field;
     uint32_t offset = 0;
+    int count = 0;
     char **texts = calloc((size_t)message_count(message, kind) + 1, sizeof *texts);
-    *count = 0;
     while (texts && message_next(message, &offset, &field) > 0) {
         if (field.kind != kind)
             continue;
         const char *text = field_text(&field);
-        if (!text || !(texts[*count] = strdup(text))) {
+        if (!text || !(texts[count++] = strdup(text))) {
             texts_free(texts);
             return NULL;
         }
-        ++*count;
     }
     return texts;
 }
@@ -197,7 +196,7 @@ int message_receive(int fd, struct pmclua_message *message)
     return 0;
 }
 
-/* How long it is, as far as is known. */
+/* The length of an answer; until its header is whole, that of the header. */
 static int answer_bytes(const struct pmclua_message *message, uint32_t *bytes)
 {
     *bytes = sizeof(struct message_header);

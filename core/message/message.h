@@ -26,13 +26,13 @@ int field_copy(const struct message_field *field, char **text);
 /* How many fields of one kind a message has. */
 int message_count(const struct pmclua_message *message, uint32_t kind);
 /* A copy of every text field of one kind, NULL-terminated; freed by texts_free. NULL: no memory or not
- * text. *count gets how many. */
-char **message_texts(const struct pmclua_message *message, uint32_t kind, int *count);
+ * text. */
+char **message_texts(const struct pmclua_message *message, uint32_t kind);
 void texts_free(char **texts);
 
 /* Sends or receives a whole message, waiting as long as it takes. -EPIPE: the other end is gone. */
 int message_send(int fd, const void *bytes, size_t count);
 int message_receive(int fd, struct pmclua_message *message);
-/* What has come of an answer so far, without waiting; `message` was emptied (used = 0) before its first part. 1 when
- * it is whole; 0: there is more to come; -EPROTO: that is none, and nothing that follows can be understood. */
+/* Receives the part of an answer that has arrived, without waiting; `message` is emptied (used = 0) before the first.
+ * 1: the answer is whole; 0: there is more to come; -EPROTO: not an answer, and the stream is useless from here on. */
 int message_receive_part(int fd, struct pmclua_message *message);

@@ -50,14 +50,12 @@ int64_t hits_file(struct hits *hits, const struct hit_file *file)
             hits->file[i].to = file->to;
             return i;
         }
-    char *path = strdup(file->path);
-    if (!path || list_grow(&hits->file, hits->files, &hits->file_room, sizeof *file) < 0) {
-        free(path);
-        return -ENOMEM;
-    }
-    hits->file[hits->files] = *file;
-    hits->file[hits->files].path = path;
-    return hits->files++;
+    struct hit_file added = *file;
+    added.path = strdup(file->path);
+    if (added.path && LIST_ADD(hits->file, hits->files, added) == 0)
+        return hits->files - 1;
+    free(added.path);
+    return -ENOMEM;
 }
 
 /* ---- counts ---- */

@@ -27,7 +27,6 @@ struct hit { uint64_t offset, count; uint32_t file; uint16_t thread, is_used; };
 struct hits {
     struct hit_file *file;
     uint32_t files;
-    size_t file_room;
     struct hit *table;             /* open addressing; a power of two */
     uint64_t slots, used;
 };

@@ -38,45 +38,28 @@ static int hold(const struct pmclua_sampler *sampler, const struct hit_file *fil
         return -1;
     snprintf(link, sizeof link, "/proc/%u/map_files/%llx-%llx", file->task, (unsigned long long)file->from,
              (unsigned long long)file->to);
-    uint32_t uid;
-    uint64_t bytes;
-    int fd = pmclua_open_plain(link, 0, &uid, &bytes);
+    int fd = pmclua_open_plain(link, 0, NULL, NULL);
     return fd < 0 ? -1 : fd;
 }
 
-/* One line of maps: code, and where samples are kept by themselves, data. */
-static int take_line(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid, char *line)
+struct thread { struct pmclua_sampler *sampler; uint32_t pid, tid; };
+
+/* Code, and where samples are kept by themselves, data. */
+static int take_map(void *owner, struct proc_map *map)
 {
-    struct proc_map map;
-    if (!proc_map(line, &map) || strcmp(map.path, "[vsyscall]") == 0)
+    const struct thread *thread = owner;
+    struct pmclua_sampler *sampler = thread->sampler;
+    if (strcmp(map->path, "[vsyscall]") == 0)
         return 0;
     uint32_t known = sampler->hits.files;
-    struct hit_file file = file_of(&map, tid);
-    int result = sampler_note_mapping(sampler, pid, &file, map.offset);
-    if (result == 0 && map.is_code)
-        result = sampler_map(sampler, pid, &file, map.offset);
+    struct hit_file file = file_of(map, thread->tid);
+    int result = sampler_note_mapping(sampler, thread->pid, &file, map->offset);
+    if (result == 0 && map->is_code)
+        result = sampler_map(sampler, thread->pid, &file, map->offset);
     struct hit_file *last = &sampler->hits.file[sampler->hits.files - 1];
     if (sampler->hits.files > known && last->pid == 0)
         last->held = hold(sampler, last);
     return result;
-}
-
-/* Whether a thread of a process still has its memory: the first one, for one, may have ended before others. */
-static int take_thread(struct pmclua_sampler *sampler, uint32_t pid, uint32_t tid)
-{
-    char path[64], *line = NULL;
-    size_t room = 0;
-    int result = 0, has_any = 0;
-    snprintf(path, sizeof path, "/proc/%u/maps", tid);
-    FILE *file = fopen(path, "re");
-    while (file && result == 0 && getline(&line, &room, file) > 0) {
-        has_any = 1;
-        result = take_line(sampler, pid, tid, line);
-    }
-    free(line);
-    if (file)
-        fclose(file);
-    return result < 0 ? result : has_any;
 }
 
 /* A process that has ended, or may not be looked into, has none. */
@@ -89,8 +72,9 @@ static int take_process(struct pmclua_sampler *sampler, uint32_t pid)
         space->threads = (uint32_t)count;          /* it has ended when they have */
         space->began_ns = proc_start_ns((int)pid);
     }
+    /* Of the first thread that still has the process's memory: others may have ended. */
     for (int i = 0; space && result == 0 && i < count; i++)
-        result = take_thread(sampler, pid, (uint32_t)tids[i]);
+        result = proc_maps(tids[i], take_map, &(struct thread){ sampler, pid, (uint32_t)tids[i] });
     free(tids);
     return count > 0 && !space ? -ENOMEM : result < 0 ? result : 0;
 }
@@ -123,24 +107,23 @@ int sampler_take_running(struct pmclua_sampler *sampler)
     return result;
 }
 
+static int take_thread_start(void *owner, struct proc_map *map)
+{
+    struct pmclua_sampler *sampler = owner;
+    if (sampler->facts.thread_file || sampler->thread_return - map->from >= map->to - map->from)
+        return 0;
+    struct hit_file file = file_of(map, (uint32_t)getpid());
+    int64_t number = hits_file(&sampler->hits, &file);
+    if (number < 0)
+        return -ENOMEM;
+    sampler->facts.thread_file = (uint64_t)number + 1;
+    sampler->facts.thread_offset = sampler->thread_return - 1 - map->from + map->offset;
+    return 0;
+}
+
 /* The return address of our threads' start is that of any program with the same C library. */
 int sampler_find_thread_start(struct pmclua_sampler *sampler)
 {
-    char *line = NULL;
-    size_t room = 0;
-    int64_t number = -1;
-    FILE *file = fopen("/proc/self/maps", "re");
-    while (file && number == -1 && getline(&line, &room, file) > 0) {
-        struct proc_map map;
-        if (!proc_map(line, &map) || sampler->thread_return - map.from >= map.to - map.from)
-            continue;
-        struct hit_file found = file_of(&map, (uint32_t)getpid());
-        number = hits_file(&sampler->hits, &found);
-        sampler->facts.thread_file = (uint64_t)number + 1;
-        sampler->facts.thread_offset = sampler->thread_return - 1 - map.from + map.offset;
-    }
-    free(line);
-    if (file)
-        fclose(file);
-    return number == -ENOMEM ? -ENOMEM : 0;
+    int result = proc_maps(0, take_thread_start, sampler);
+    return result < 0 ? result : 0;
 }

@@ -28,7 +28,7 @@ struct sample_record { uint64_t ip; uint32_t pid, tid; uint64_t time; };
 struct records {
     struct pmclua_profile_map *map;
     uint64_t *word;                /* of `count` samples, `size` each */
-    size_t maps, map_room, count, room, size;
+    size_t maps, count, size;
 };
 
 struct event_fd { int fd; uint32_t ring; int is_sampling; };
@@ -40,7 +40,6 @@ struct pmclua_sampler {
     uint32_t rings;
     struct event_fd *event;
     uint32_t events;
-    size_t event_room;
     pthread_t thread;
     int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
     int has_thread, is_over;
@@ -54,7 +53,6 @@ struct pmclua_sampler {
     uint64_t thread_return;        /* where our own thread returns to: its start, in the C library */
     struct living *living;
     uint32_t living_count;
-    size_t living_room;
     uint32_t told[PMCLUA_THREADS_TOLD], told_count;    /* by PMCLUA_ENTRIES: the first threads, from the program's own on */
     struct pmclua_profile facts;
 };

@@ -97,22 +97,17 @@ static int refused(struct pmclua_failure *failure, int result, int pid, int cpu,
     return result;
 }
 
-static int remember(struct pmclua_sampler *sampler, int fd, uint32_t ring, int is_sampling)
-{
-    if (list_grow(&sampler->event, sampler->events, &sampler->event_room, sizeof *sampler->event) < 0) {
-        pmclua_close(fd);
-        return -ENOMEM;
-    }
-    sampler->event[sampler->events++] = (struct event_fd){ fd, ring, is_sampling };
-    return 0;
-}
-
 static int open_event(struct pmclua_sampler *sampler, const struct pmclua_attr *attr, int pid, uint32_t ring,
                       int is_sampling)
 {
     uint32_t flags = sampler->asked.options & PMCLUA_CGROUP ? PERF_FLAG_PID_CGROUP : 0;
     int fd = pmclua_open(attr, pid, sampler->ring[ring].cpu, -1, flags);
-    return fd < 0 ? fd : remember(sampler, fd, ring, is_sampling) < 0 ? -ENOMEM : fd;
+    if (fd < 0)
+        return fd;
+    int result = LIST_ADD(sampler->event, sampler->events, (struct event_fd){ fd, ring, is_sampling });
+    if (result < 0)
+        pmclua_close(fd);
+    return result < 0 ? result : fd;
 }
 
 /* Others of a CPU write into the ring of the first. */

@@ -14,7 +14,7 @@
 #include "sampler.h"
 
 /* The most that are kept: 60 MB. */
-enum { RECORDS_MAX = 1 << 17, FIRST_ROOM = 1024, STACK_BYTES = STACK_WORDS * 8 };
+enum { RECORDS_MAX = 1 << 17, STACK_BYTES = STACK_WORDS * 8 };
 
 int sampler_keeps_records(const struct pmclua_sampler *sampler) { return (sampler->asked.options & PMCLUA_DATA) != 0; }
 
@@ -49,12 +49,7 @@ void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua
 int sampler_note_map(struct pmclua_sampler *sampler, const struct pmclua_profile_map *map)
 {
     struct records *records = &sampler->records;
-    if (!sampler_keeps_records(sampler))
-        return 0;
-    if (list_grow(&records->map, records->maps, &records->map_room, sizeof *map) < 0)
-        return -ENOMEM;
-    records->map[records->maps++] = *map;
-    return 0;
+    return sampler_keeps_records(sampler) ? LIST_ADD(records->map, records->maps, *map) : 0;
 }
 
 int sampler_note_mapping(struct pmclua_sampler *sampler, uint32_t pid, const struct hit_file *file, uint64_t offset)
@@ -83,16 +78,9 @@ static struct pmclua_profile_sample *next_record(struct pmclua_sampler *sampler,
     sampler->facts.records_lost += records->count >= RECORDS_MAX;
     if (records->count >= RECORDS_MAX)
         return NULL;
-    if (records->count == records->room) {
-        size_t room = records->room ? 2 * records->room : FIRST_ROOM;
-        uint64_t *word = realloc(records->word, room * records->size * sizeof *word);
-        if (!word) {
-            *result = -ENOMEM;
-            return NULL;
-        }
-        records->word = word;
-        records->room = room;
-    }
+    *result = list_grow(&records->word, records->count, records->size * sizeof *records->word);
+    if (*result < 0)
+        return NULL;
     uint64_t *place = records->word + records->count++ * records->size;
     memset(place, 0, records->size * sizeof *place);
     return (struct pmclua_profile_sample *)place;

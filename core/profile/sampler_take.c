@@ -120,10 +120,7 @@ static int begin_task(struct pmclua_sampler *sampler, const struct task_record *
         sampler->told[sampler->told_count++] = task->tid;
     if (!sampler_inherits(&sampler->asked))
         return 0;
-    if (list_grow(&sampler->living, sampler->living_count, &sampler->living_room, sizeof *sampler->living) < 0)
-        return -ENOMEM;
-    sampler->living[sampler->living_count++] = (struct living){ task->tid, task->time };
-    return 0;
+    return LIST_ADD(sampler->living, sampler->living_count, (struct living){ task->tid, task->time });
 }
 
 static void end_task(struct pmclua_sampler *sampler, const struct task_record *task)

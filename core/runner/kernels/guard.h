@@ -12,7 +12,7 @@ struct guard {
     int is_on, broken;                 /* broken: -errno when it was switched on */
     uint64_t enabled_ns, cpu_ns;       /* when it was switched on */
     int64_t missing_ns;                /* of guard_look */
-    int doubts;                        /* repetitions in a row in which missing_ns cannot be right */
+    int doubts;                        /* repetitions in a row in which missing_ns is too large for the switches */
 };
 
 /* Switches the guard on, unless it is. Two looks surround as many repetitions as there are without a switch of the

@@ -40,8 +40,8 @@ int kernel_new(struct kernel **out, const struct pmclua_message *message)
     struct kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return -ENOMEM;
-    int count, result = message_take(message, take_field, kernel);
-    if (result == 0 && !(kernel->parameters = message_texts(message, PMCLUA_F_PARAMETER, &count)))
+    int result = message_take(message, take_field, kernel);
+    if (result == 0 && !(kernel->parameters = message_texts(message, PMCLUA_F_PARAMETER)))
         result = -ENOMEM;
     if (result == 0 && (!kernel->library || !kernel->symbol || kernel->threads > 4096))
         result = -EPROTO;
@@ -119,7 +119,7 @@ void kernel_end_if_forked(void)
 
 /* ---- setup ---- */
 
-/* What a setup sees of its parameters, and what it complains of. `params` is first: the callbacks get its address. */
+/* A setup's parameters, and its complaint. `params` is first: the callbacks get its address. */
 struct setup_call {
     struct pmclua_params params;
     char *const *parameters;       /* "NAME=VALUE", NULL-terminated; borrowed */

@@ -167,29 +167,29 @@ static int misses_threads(struct kernel *kernel, const struct run *run)
     return kernel->team->thread[0].counters.alone;
 }
 
-/* Counters that were opened now would miss the threads that are there: only another runner gets them. */
+/* Counters opened now would miss the threads that are there already: another runner is needed. */
 static void refuse_missed(struct answer *answer)
 {
     answer->result.outcome = PMCLUA_MISSED;
     answer->result.reading_u64s = 0;
 }
 
-/* No more with these counters: who asked takes another runner. */
+/* These counters are not used again: the client takes another runner. */
 static void abandon(struct answer *answer)
 {
     answer->result.threads = 0;
     team_close_counters();
 }
 
-/* What becomes of us when pmclua dies. A kernel may do anything with a signal that can be caught. One that does not
- * run may be stopped: it goes on, finds the connection closed and ends in order. */
+/* The signal that pmclua's death sends us: SIGKILL while a kernel runs, which may have caught any other. Otherwise we may
+ * be stopped: SIGCONT resumes us, and we find the connection closed. */
 static void set_death_signal(const struct kernel *kernel, int is_running)
 {
     if (kernel->library[0])
         prctl(PR_SET_PDEATHSIG, is_running ? SIGKILL : SIGCONT);
 }
 
-/* We may be stopped as soon as the last answer is out: what becomes of us is settled before. */
+/* We may be stopped as soon as the last answer is out: the death signal is set before. */
 static int send_last(const struct kernel *kernel, int fd, struct answer *answer)
 {
     set_death_signal(kernel, 0);

@@ -122,8 +122,8 @@ int simulated_call(const struct run *run, void (*fn)(void *, uint64_t), void *st
     return reaped_faults() != before || descendants_signal(getpid(), 0) > 0 ? -ECHILD : 0;
 }
 
-/* Those that are no more have left the process their CPU time. It is asked for first, so that it is never more than
- * that of the threads that we know, unless there were others. */
+/* Exited threads' time stays in the process clock. That is read first: it exceeds the time of the known threads only if
+ * there were others. */
 int simulated_has_threads(const struct team *team)
 {
     uint64_t all = clock_ns(CLOCK_PROCESS_CPUTIME_ID), ours = clock_ns(CLOCK_THREAD_CPUTIME_ID);

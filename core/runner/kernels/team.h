@@ -60,5 +60,5 @@ int team_other_threads(void);
 void team_close_counters(void);
 void team_free(struct team *team);
 
-/* Its threads' guards begin anew, for there was a switch. */
+/* Restarts its threads' guards, after a context switch. */
 void team_end_guards(struct team *team);

@@ -26,7 +26,7 @@
 
 /* ---- which calls stop ---- */
 
-/* What a filter returns has room for 16 bits. */
+/* OTHER: a filter returns 16 bits. */
 enum { MOST_NUMBERS = 1000, STEPS = 2 * MOST_NUMBERS + 8, OTHER = 0xffff };
 
 static struct sock_fprog put_filter(struct sock_filter code[STEPS], const char *numbers)
@@ -62,7 +62,7 @@ struct counted {
     uint64_t counts[OTHER + 1];
 };
 
-/* What the child tells before it is the program. */
+/* The child's report before it becomes the program. */
 struct told { int lost_rights, is_filtered, errnum; };
 
 /* Without rights only who gives up those of set-user-ID programs may filter. */
@@ -100,7 +100,7 @@ static int is_job_control(int number)
     return number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-/* Counts what stopped, and has it go on: with its signal, or where that is meant to stop it, not. */
+/* Counts a stop and resumes its task, with its signal; a task that job control stops stays stopped. */
 static void take_stop(struct counted *counted, int pid, int status)
 {
     unsigned long number = 0;
@@ -119,7 +119,7 @@ static volatile sig_atomic_t ticks;
 
 static void tick(int signal) { ticks += signal == SIGALRM; }
 
-/* Follows the program and what it starts until all have ended: 1 where some outlive it by too much. */
+/* Follows the program and its descendants until all have ended: 1 where some outlive it by LATE_S. */
 static int follow(struct counted *counted)
 {
     struct sigaction ticking = { .sa_handler = tick };

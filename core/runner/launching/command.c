@@ -100,16 +100,16 @@ void command_free(struct command *command)
 
 static int define(struct command *command, const struct pmclua_message *message)
 {
-    int arguments, variables, result = message_take(message, take_field, command);
+    int result = message_take(message, take_field, command);
     if (result < 0)
         return result;
-    command->argv = message_texts(message, PMCLUA_F_ARGUMENT, &arguments);
-    command->envp = message_texts(message, PMCLUA_F_ENVIRONMENT, &variables);
+    command->argv = message_texts(message, PMCLUA_F_ARGUMENT);
+    command->envp = message_texts(message, PMCLUA_F_ENVIRONMENT);
     if (!command->argv || !command->envp)
         return -ENOMEM;
-    if (arguments == 0)
+    if (!command->argv[0])
         return -EPROTO;
-    if (variables == 0) {
+    if (!command->envp[0]) {
         texts_free(command->envp);
         command->envp = NULL;
     }

@@ -11,6 +11,7 @@
 
 #include "host/padding.h"
 #include "runner/probing/regions.h"
+#include "calls/call_trace.h"
 #include "runner/session/accounts.h"
 #include "runner/session/child.h"
 #include "runner/session/descriptors.h"
@@ -18,7 +19,6 @@
 #include "runner/session/memory.h"
 #include "runner/session/sampled.h"
 #include "runner/session/set_counters.h"
-#include "runner/session/traced.h"
 #include "command.h"
 #include "launch.h"
 
@@ -220,6 +220,23 @@ static int take_drops(struct pmclua_drops *drops, int is_alone, int pid, struct 
     return drops && count >= 0;
 }
 
+/* NULL: the run does not ask for its system calls, or the answer says why they are not traced. */
+static struct call_trace *open_trace(const struct run *run, int pid, struct answer *answer)
+{
+    struct call_trace *trace = NULL;
+    struct call_points points = { run->enter_point, run->leave_point, run->wake_point, pid };
+    int result = run->enter_point ? call_trace_open(&trace, &points) : 0;
+    answer->result.untraced = result < 0 ? (uint32_t)-result : 0;
+    return trace;
+}
+
+static void take_trace(struct call_trace *trace, struct answer *answer)
+{
+    int result = trace ? call_trace_end(trace, &answer->calls, &answer->result.call_u64s) : 0;
+    if (result < 0)
+        answer->result.untraced = (uint32_t)-result;
+}
+
 static void run_counted(struct repetition *one)
 {
     struct answer *answer = one->answer;
@@ -232,9 +249,9 @@ static void run_counted(struct repetition *one)
     /* Without it drops are only seen by the time that is missing. */
     int is_watched = counters.set || one->command->watched;
     struct pmclua_drops *drops = is_watched ? watch_programs(pid, &answer->result) : NULL;
-    struct call_trace *trace = traced_open(one->run, pid, answer);
+    struct call_trace *trace = open_trace(one->run, pid, answer);
     run_held(one, drops);
-    traced_take(trace, answer);
+    take_trace(trace, answer);
     uint64_t before_ns = launch_used_ns(&one->held);
     end_held(one, launch_end);
     take_drops(drops, !has_inherited(one->set), pid, &answer->result);

@@ -116,8 +116,7 @@ UNSANITIZED static long make_ready(struct launch_shared *shared)
     return result;
 }
 
-/* What came for the command while it was held must meet the command's own ways, not our handlers: these would
- * swallow it, on our memory. Ignored signals stay ignored, unless all are to be as they are by default. */
+/* Signals sent to the held command must not run our handlers, which would swallow them, and write our memory. Ignored signals stay ignored, unless all are to be as they are by default. */
 enum { SIGNALS = 64 };
 
 UNSANITIZED static void forget_ignored(void)

@@ -9,7 +9,7 @@
 
 #include "pmclua.h"
 
-/* What the child becomes. The caller owns everything and keeps it until the child is reaped. */
+/* How the child is to be executed. The caller owns everything and keeps it until the child is reaped. */
 struct launch {
     const char *path;                /* file to execute */
     char *const *argv, *const *envp;
@@ -38,7 +38,7 @@ int launch_hold(struct held *held, const struct launch *launch);
 void launch_release(struct held *held);
 /* The CPU time that a child had used before it executed: none of its program's. Known until launch_end. */
 uint64_t launch_used_ns(const struct held *held);
-/* What it had of faults and switches by then, waiting for its release among them; its times are 0 here. */
+/* Its faults and switches before it executed, those of waiting for its release included; times are 0. */
 struct rusage launch_counts_before(const struct held *held);
 /* Kills a child that was not released and reaps it: as launch_end, for one that had failed by itself. */
 int launch_abandon(struct held *held, enum pmclua_stage *stage);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runner/session/child.h"
 #include "stand_in.h"
 
 int stand_in_signal(int ended, int number)
@@ -38,17 +39,11 @@ void stand_in_for(int ended)
     sigaction(SIGTERM, &ours, NULL);
 }
 
-int stand_in_end(int status)
+int stand_in_die(int number)
 {
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    sigset_t only;
-    int ended_by = WTERMSIG(status);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    signal(ended_by, SIG_DFL);
-    sigemptyset(&only);
-    sigaddset(&only, ended_by);
-    sigprocmask(SIG_UNBLOCK, &only, NULL);
-    raise(ended_by);
-    return 128 + ended_by;
+    child_die_of(number);
+    return 128 + number;
 }
+
+int stand_in_end(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : stand_in_die(WTERMSIG(status)); }

@@ -9,12 +9,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +22,7 @@
 #include "runner/session/descriptors.h"
 #include "command.h"
 #include "launch.h"
+#include "stand_in.h"
 #include "task.h"
 
 enum { FACT_BYTES = 4096, NAMES_MAX = 1000, PLAN_MAX = 1 << 28, NOT_BEGUN = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -57,15 +56,10 @@ static uint8_t *read_whole(int fd, size_t *bytes)
     struct stat facts;
     if (fstat(fd, &facts) < 0 || facts.st_size <= 0 || facts.st_size > PLAN_MAX)
         return NULL;
-    uint8_t *text = malloc((size_t)facts.st_size);
-    *bytes = 0;
-    while (text && *bytes < (size_t)facts.st_size) {
-        ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + *bytes, (size_t)facts.st_size - *bytes));
-        if (got <= 0)
-            break;
-        *bytes += (size_t)got;
-    }
-    return text;
+    char *text = malloc((size_t)facts.st_size);
+    int64_t got = text ? pmclua_read_at(fd, 0, text, (uint64_t)facts.st_size) : 0;
+    *bytes = got > 0 ? (size_t)got : 0;
+    return (uint8_t *)text;
 }
 
 static struct pmclua_message *place_of(struct task *task, uint32_t kind)
@@ -166,22 +160,15 @@ static int take_field(void *owner, const struct message_field *field)
     }
 }
 
-static int write_whole(int fd, const void *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t written = TEMP_FAILURE_RETRY(write(fd, bytes, count));
-        if (written < 0)
-            return -errno;
-        bytes = (const char *)bytes + written;
-        count -= (size_t)written;
-    }
-    return 0;
-}
-
 static int create(const struct task *task, const char *name)
 {
     int fd = openat(task->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return fd < 0 ? -errno : fd;
+}
+
+static int write_facts(const struct task *task)
+{
+    return pmclua_write(task->file, (const char *)task->facts.bytes, task->facts.used);
 }
 
 /* Process ids are of a PID namespace, of which a host may have several. */
@@ -197,7 +184,7 @@ static int create_own(struct task *task)
         snprintf(task->name, sizeof task->name, "task-%s-%d-%d", host, (int)getpid(), i);
         task->file = create(task, task->name);
     }
-    return task->file < 0 ? task->file : write_whole(task->file, task->facts.bytes, task->facts.used);
+    return task->file < 0 ? task->file : write_facts(task);
 }
 
 /* ---- marks: a table in memory of this node, copied when the program has ended ---- */
@@ -206,16 +193,13 @@ static int create_own(struct task *task)
 static int make_folder(struct task *task)
 {
     struct stat facts;
-    char text[512], boot[6];
-    unsigned long long start = 0, namespace = 0;
-    const char *end = read_text("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    if (end)
-        sscanf(end + 1, " %*c" " %*s %*s %*s %*s %*s %*s %*s %*s %*s" " %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start);
+    char boot[6];
+    unsigned long long namespace = 0;
     if (stat("/proc/self/ns/pid", &facts) == 0
         && read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot) == (long)sizeof boot - 1)
         namespace = strtoull(boot, NULL, 16) * 0x100000000u + facts.st_ino;
     snprintf(task->memory, sizeof task->memory, "/dev/shm/pmclua-marks-%llu-%d-%llu-XXXXXX", namespace, (int)getpid(),
-             start);
+             (unsigned long long)proc_start_ticks(0));
     if (mkdtemp(task->memory))
         return 0;
     task->memory[0] = '\0';
@@ -232,13 +216,13 @@ static int make_table(struct task *task)
     task->marks = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (task->marks < 0)
         return -errno;
-    result = write_whole(task->marks, task->table->data, task->table->bytes);
+    result = pmclua_write(task->marks, (const char *)task->table->data, task->table->bytes);
     if (result == 0 && ftruncate(task->marks, (off_t)task->table_bytes) < 0)
         result = -errno;
     return result < 0 ? result : setenv("PMCLUA_MARKS", path, 1) < 0 ? -errno : 0;
 }
 
-/* What was never written to takes no room there either. */
+/* Copies a sparse file: holes stay holes. */
 static int copy_written(int from, int to)
 {
     off_t start = 0, end;
@@ -282,7 +266,7 @@ static int leave(const struct task *task, const struct answer *answer)
     const void *bytes;
     size_t count;
     int result = answer_pack(answer, &bytes, &count);
-    return result < 0 ? result : write_whole(task->file, bytes, count);
+    return result < 0 ? result : pmclua_write(task->file, bytes, count);
 }
 
 static int prepare(struct task *task, char *const *argv)
@@ -301,7 +285,7 @@ static int prepare(struct task *task, char *const *argv)
     return result < 0 ? result : run_take(&task->asked, &task->run);
 }
 
-/* The result of its program; of one that could not be counted, that first. */
+/* Writes the result of its program. Where it could not be counted, that is written first, and it runs uncounted. */
 static int run_program(struct task *task, struct pmclua_result *ended)
 {
     struct answer answer = { 0 };
@@ -323,14 +307,7 @@ static int end_as(const struct pmclua_result *result)
 {
     if (result->outcome == PMCLUA_NOT_STARTED)
         return result->errnum == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
-    if (result->signal > 0) {
-        struct rlimit no_core = { 0, 0 };
-        setrlimit(RLIMIT_CORE, &no_core);
-        signal(result->signal, SIG_DFL);
-        raise(result->signal);
-        return 128 + result->signal;
-    }
-    return result->exit_code;
+    return result->signal > 0 ? stand_in_die(result->signal) : result->exit_code;
 }
 
 static const char *begin(struct task *task, const char *folder, char *const *argv)
@@ -367,11 +344,11 @@ static void forget(struct task *task)
             close(descriptors[i]);
 }
 
-/* Without its end the file says that this task was lost. */
+/* The mark at the end of the file: without it the task counts as lost. */
 static int leave_end(struct task *task)
 {
     int result = pmclua_message_begin(&task->facts, PMCLUA_MSG_TASK, message_header(&task->about)->id);
-    return result < 0 ? result : write_whole(task->file, task->facts.bytes, task->facts.used);
+    return result < 0 ? result : write_facts(task);
 }
 
 int task_run(const char *folder, char *const *argv, const char **why)

@@ -21,8 +21,8 @@
 
 enum {
     MILLION = 1000000,             /* the bound is in parts of it */
-    AT_ONCE_NS = 250000000,        /* a window may cost the bound's share of so much time */
-    LOOK_MS = 2,                   /* how often a bounded window is looked at; its cost may pass by so much */
+    AT_ONCE_NS = 250000000,        /* a window may cost the bound's share of this time */
+    LOOK_MS = 2,                   /* how often a bounded window is looked at; its cost may overshoot by this time */
     WAIT_MS = 100,
     HIT_NS = 5000,                 /* of a sample, where nobody measured it */
     WATCHED_MAX = 64               /* threads whose programs are watched: each takes an event and a ring on each CPU */
@@ -100,7 +100,7 @@ static void watch_programs(struct attached *attached)
     free(tids);
 }
 
-/* The programs they executed that Linux does not let us follow. Unread records are lost. */
+/* Reads which programs Linux does not let us follow, before the rings overflow. */
 static void look_at_programs(struct attached *attached)
 {
     struct pmclua_result *result = attached->result;
@@ -233,7 +233,7 @@ static int follow_all(struct attached *attached, struct answer *answer)
     int result = 0, windows = 0;
     while (!attached->is_over && result == 0) {
         result = window(attached, answer, &stage);
-        /* It ended while it was not looked at. */
+        /* The target ended between two windows. */
         if (result == -ESRCH && windows > 0) {
             attached->target_ended = attached->is_over = 1;
             result = 0;

@@ -87,7 +87,7 @@ static void to_tracepoint(struct pmclua_attr *attr, uint64_t id)
 /* Room for one more probe; NULL: no memory. */
 static struct tracefs_probes *room_for_probe(struct event_set *set)
 {
-    if (list_extend(&set->probes, (size_t)set->probe_count, sizeof *set->probes) < 0)
+    if (list_grow(&set->probes, (size_t)set->probe_count, sizeof *set->probes) < 0)
         return NULL;
     if (set->probe_count == 0)
         tracefs_clean();

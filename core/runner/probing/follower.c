@@ -229,7 +229,7 @@ int follower_stop(struct follower *follower)
 
 /* ---- from beginning to end ---- */
 
-/* How many single calls fit into an answer beside the rest. */
+/* Limit of single calls: they take at most half of an answer. */
 static uint32_t most_kept(uint64_t asked, uint32_t events)
 {
     uint64_t values = 2 * (3 + (uint64_t)events);  /* duration, enabled, running; what of them is probing */
@@ -237,7 +237,7 @@ static uint32_t most_kept(uint64_t asked, uint32_t events)
     return (uint32_t)(asked < room ? asked : room);
 }
 
-/* The costs of all regions, 0 of those that are not known for these events; NULL: none is known, or *result. */
+/* The costs of all regions, 0 where unknown for these events; NULL: none is known, or *result is -ENOMEM. */
 static int64_t *all_costs(const struct region_set *regions, uint32_t events, int *result)
 {
     size_t words = 3 * (3 + (size_t)events), bytes = words * sizeof(int64_t);

@@ -24,7 +24,7 @@ int refuse_probes(const struct refusal *refusal, enum pmclua_stage stage, int re
 static int add_member(const struct probes *probes, struct probe_group *group, const struct pmclua_attr *attr,
                       enum member_role role, int point)
 {
-    if (list_extend(&group->member, (size_t)group->members, sizeof *group->member) < 0)
+    if (list_grow(&group->member, (size_t)group->members, sizeof *group->member) < 0)
         return -ENOMEM;
     int leader = group->members > 0 ? group->member[0].fd : -1;
     struct member member = { .point = point, .role = role };

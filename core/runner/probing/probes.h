@@ -29,7 +29,7 @@ struct probe_target {
     uint32_t options;              /* PMCLUA_ON_EXEC */
 };
 
-/* The ring of a CPU (-1: of a thread), the event that has it, and the ends of the follower's two looks at it. */
+/* The ring of a CPU (-1: of a thread), and the event that owns it. */
 struct probe_ring { struct ring ring; int cpu, fd; };
 
 /* All of them: everything is open, or nothing is. */

@@ -23,18 +23,20 @@ enum { KEEP_DEFAULT = 100000 };
 
 static int add_text(char ***texts, int *count, const struct message_field *field)
 {
-    if (list_extend(texts, (size_t)*count, sizeof **texts) < 0)
-        return -ENOMEM;
-    int result = field_copy(field, &(*texts)[*count]);
-    *count += result == 0;
+    char *text;
+    int result = field_copy(field, &text);
+    if (result == 0)
+        result = LIST_ADD(*texts, *count, text);
+    if (result < 0)
+        free(text);
     return result;
 }
 
 static int add_region(struct region_set *set, const struct message_field *name)
 {
     size_t count = (size_t)set->regions;
-    if (list_extend(&set->flags, count, sizeof *set->flags) < 0
-        || list_extend(&set->costs, count, sizeof *set->costs) < 0)
+    if (list_grow(&set->flags, count, sizeof *set->flags) < 0
+        || list_grow(&set->costs, count, sizeof *set->costs) < 0)
         return -ENOMEM;
     set->flags[count] = 0;
     set->costs[count] = (struct message_field){ 0 };
@@ -43,13 +45,8 @@ static int add_region(struct region_set *set, const struct message_field *name)
 
 static int add_point(struct region_set *set, uint64_t kind, int file, uint64_t offset)
 {
-    if (list_extend(&set->point, (size_t)set->points, sizeof *set->point) < 0)
-        return -ENOMEM;
-    if (set->regions == 0)
-        return -EPROTO;
-    set->point[set->points++] = (struct point){
-        .region = (uint32_t)set->regions - 1, .kind = kind, .file = file, .offset = offset };
-    return 0;
+    struct point point = { .region = (uint32_t)set->regions - 1, .kind = kind, .file = file, .offset = offset };
+    return set->regions > 0 ? LIST_ADD(set->point, set->points, point) : -EPROTO;
 }
 
 static int add_place(struct region_set *set, const struct message_field *field)
@@ -155,9 +152,7 @@ static int identify(int fd, struct pmclua_mapped *mapped)
 
 static int open_file(const char *path, int *fd, struct pmclua_mapped *mapped)
 {
-    uint32_t uid;
-    uint64_t bytes;
-    *fd = pmclua_open_plain(path, 0, &uid, &bytes);
+    *fd = pmclua_open_plain(path, 0, NULL, NULL);
     return *fd < 0 ? *fd : identify(*fd, mapped);
 }
 
@@ -234,7 +229,7 @@ static void remove_probes(struct region_set *set)
     tracefs_remove(&set->tracefs);
 }
 
-/* Without it everything is as right, and slower. */
+/* -1: it cannot be held, and runs only take longer. */
 static int hold(const struct tracefs_event *event)
 {
     return event->is_defined ? attr_hold(PERF_TYPE_TRACEPOINT, event->id) : -1;

@@ -32,7 +32,7 @@ struct region_set {
 
 /* Takes a field of regions into *set, which is made when first needed: 0, or -errno. */
 int  region_set_take(struct region_set **set, const struct message_field *field);
-/* Takes definitions away, too. */
+/* Removes its definitions from tracefs, too. */
 void region_set_free(struct region_set *set);
 /* Opens the files of its points, once. */
 int  region_set_open_files(struct region_set *set);

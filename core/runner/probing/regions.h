@@ -6,7 +6,7 @@
 #include "runner/session/answer.h"
 #include "follower.h"
 
-/* Probes on a command, and who follows its calls. */
+/* Probes on a command, and the follower of its calls. */
 struct followed_regions {
     struct probes probes;
     struct follower *follower;
@@ -20,8 +20,8 @@ int  regions_open(struct followed_regions *followed, struct region_set *regions,
 void regions_refuse(struct answer *answer, int errnum, enum pmclua_stage stage);
 /* Adds what the events counted to the answer's readings. */
 int  regions_totals(const struct probes *probes, struct answer *answer);
-/* Puts a follower's calls into the answer, or that they could not be read. `result`: what went wrong so far. */
+/* Moves a follower's calls to the answer, or refuses it. `result`: an earlier failure, or 0. */
 int  regions_answer(struct follower *follower, int result, struct answer *answer);
-/* Puts counts and calls into the answer, unless it has another outcome than an end, and closes all. are_seen: it was noted
- * which files were loaded. */
+/* Puts counts and calls into the answer if the command was started, and closes all. are_seen: the loaded files were
+ * noted. */
 void regions_close(struct followed_regions *followed, int are_seen, struct answer *answer);

@@ -69,7 +69,7 @@ void account_stamp(uint64_t what, struct account *account)
 
 static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
 
-/* Clocks are read one after the other: what one has more than there was time is none of it. */
+/* Clamped to the wall time: the clocks are read one after the other. */
 static void add_times(struct pmclua_result *result, const struct account *before, const struct account *after,
                       uint64_t wall_ns)
 {

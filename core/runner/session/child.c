@@ -33,8 +33,7 @@ static void on_limit(int signal)
     errno = errnum;
 }
 
-/* Dies of the signal itself: an exit status would be taken for the kernel's. */
-static void die_of(int number)
+void child_die_of(int number)
 {
     struct sigaction again = { .sa_handler = SIG_DFL };
     sigset_t only;
@@ -53,7 +52,7 @@ static void on_terminate(int signal)
         limit_hit = 1;
         setitimer(ITIMER_REAL, &grace, NULL);
     } else if (!deferring) {
-        die_of(signal);
+        child_die_of(signal);
     }
     terminated = signal;
     channel_hear_no_more();
@@ -64,7 +63,7 @@ void termination_defer(int on)
 {
     deferring += on ? 1 : -1;
     if (!deferring && terminated)
-        die_of(terminated);
+        child_die_of(terminated);
 }
 
 int termination_waits(void) { return terminated != 0; }

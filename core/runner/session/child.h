@@ -25,5 +25,7 @@ void signals_leave(void);
 /* While it is `on`, as often as it was set so, SIGTERM kills the watched child and nothing more: there is
  * something to take away first. Afterwards the runner ends if one came. */
 void termination_defer(int on);
+/* Dies of a signal itself, whatever was set for it: an exit status would be taken for the kernel's. */
+void child_die_of(int number);
 /* Whether a SIGTERM waits. */
 int  termination_waits(void);

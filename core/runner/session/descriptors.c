@@ -27,11 +27,9 @@ static int keep_standard(void)
     return 0;
 }
 
-/* Descriptors that pmclua's own parent left open are no business of workloads, but of a command in the
- * foreground, which stands for one that was started without us. */
+/* Descriptors that pmclua inherited go to commands in the foreground alone, as if these were started without us. */
 static int *inherited;
 static int inherited_count;
-static size_t inherited_room;
 
 int descriptors_inherited(const int **list)
 {
@@ -47,9 +45,8 @@ static void keep_inherited(int channel)
         int fd = atoi(entry->d_name);
         if (fd <= 2 || fd == channel || fd == dirfd(folder))
             continue;
-        if (list_grow(&inherited, (size_t)inherited_count, &inherited_room, sizeof *inherited) < 0)
+        if (LIST_ADD(inherited, inherited_count, fd) < 0)
             break;
-        inherited[inherited_count++] = fd;
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     }
     if (folder)
@@ -74,5 +71,4 @@ void descriptors_close(void)
         close(inherited[--inherited_count]);
     free(inherited);
     inherited = NULL;
-    inherited_room = 0;
 }

@@ -8,7 +8,7 @@
 int  descriptors_keep(int channel);
 /* Standard descriptors as pmclua gave them (0, 1, 2). */
 int  descriptors_standard(int fd);
-/* Those that pmclua itself inherited; how many. */
+/* The descriptors that pmclua itself inherited: how many. */
 int  descriptors_inherited(const int **list);
 /* Closes them all: for a runner that runs a kernel and no commands. */
 void descriptors_close(void);

@@ -22,7 +22,7 @@ static int is_kept(uint64_t config)
     return 0;
 }
 
-/* Where it cannot be opened, every repetition takes longer: no more. It is open as long as the runner is. */
+/* Open as long as the runner is. If it cannot be opened, repetitions only take longer. */
 static void keep(uint64_t config)
 {
     kept[count++] = config;

@@ -14,11 +14,8 @@
 
 static int add_group(struct event_set *set)
 {
-    if (list_extend(&set->group, (size_t)set->groups, sizeof *set->group) < 0)
-        return -ENOMEM;
     set->reading_u64s += 2;
-    set->group[set->groups++] = (struct set_group){ 0 };
-    return 0;
+    return LIST_ADD(set->group, set->groups, (struct set_group){ 0 });
 }
 
 static int add_attr(struct event_set *set, const struct message_field *field)
@@ -26,8 +23,8 @@ static int add_attr(struct event_set *set, const struct message_field *field)
     if (set->groups == 0 || field->bytes != sizeof(struct pmclua_attr))
         return -EPROTO;
     struct set_group *group = &set->group[set->groups - 1];
-    if (list_extend(&group->attrs, (size_t)group->count, sizeof *group->attrs) < 0
-        || list_extend(&group->filters, (size_t)group->count, sizeof *group->filters) < 0)
+    if (list_grow(&group->attrs, (size_t)group->count, sizeof *group->attrs) < 0
+        || list_grow(&group->filters, (size_t)group->count, sizeof *group->filters) < 0)
         return -ENOMEM;
     group->filters[group->count] = NULL;
     memcpy(&group->attrs[group->count++], field->data, field->bytes);
@@ -38,7 +35,7 @@ static int add_attr(struct event_set *set, const struct message_field *field)
 /* A copy of a text, kept for as long as the set; NULL: no memory. */
 static const char *keep_text(struct event_set *set, const char *text)
 {
-    char *copy = list_extend(&set->texts, (size_t)set->text_count, sizeof copy) < 0 ? NULL : strdup(text);
+    char *copy = list_grow(&set->texts, (size_t)set->text_count, sizeof copy) < 0 ? NULL : strdup(text);
     return copy ? set->texts[set->text_count++] = copy : NULL;
 }
 
@@ -94,12 +91,12 @@ static int hold_tracepoint(struct event_set *set, const struct pmclua_attr *coun
     struct perf_event_attr event = native_of(counted);
     if (event.type != PERF_TYPE_TRACEPOINT)
         return 0;
-    if (list_extend(&set->held, (size_t)set->held_count, sizeof *set->held) < 0)
+    if (list_grow(&set->held, (size_t)set->held_count, sizeof *set->held) < 0)
         return -ENOMEM;
     int fd = attr_hold(event.type, event.config);
     if (fd >= 0)
         set->held[set->held_count++] = fd;
-    return 0;               /* without it counting is as right, and slower */
+    return 0;               /* without it counting is only slower */
 }
 
 static int hold_tracepoints(struct event_set *set)

@@ -1,11 +1,11 @@
 /*
  * left.c: processes that a command leaves behind, as a daemon does.
  *
- * The runner is the reaper of its descendants: what outlives its parent becomes a child of the runner. What was
- * there before the command was another's.
+ * The runner is the reaper of its descendants: orphans become its children. Those that were there before belong to an
+ * earlier command.
  */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,29 +13,25 @@
 #include "child.h"
 #include "left.h"
 
-enum { PIDS_MAX = 256 };
-
-/* Our children that live, some at least; how many. */
-static int list_children(int *pids)
+/* Our living children: how many. */
+static int list_children(int32_t **pids)
 {
-    char path[64];
-    int count = 0;
-    child_reap_orphans();
     siginfo_t info;
+    *pids = NULL;
+    child_reap_orphans();
     if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD)
         return 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "re");
-    while (file && count < PIDS_MAX && fscanf(file, "%d", &pids[count]) == 1)
-        count++;
-    if (file)
-        fclose(file);
-    return count;
+    return proc_children(getpid(), getpid(), pids);
 }
 
-static int before[PIDS_MAX], before_count;
+static int32_t *before;
+static int before_count;
 
-void left_begin(void) { before_count = list_children(before); }
+void left_begin(void)
+{
+    free(before);
+    before_count = list_children(&before);
+}
 
 static int was_there(int pid)
 {
@@ -47,7 +43,8 @@ static int was_there(int pid)
 
 void left_take(struct pmclua_result *result)
 {
-    int pids[PIDS_MAX], count = list_children(pids);
+    int32_t *pids;
+    int count = list_children(&pids);
     for (int i = 0; i < count; i++) {
         if (was_there(pids[i]))
             continue;
@@ -56,4 +53,5 @@ void left_take(struct pmclua_result *result)
             proc_name(pids[i], pids[i], result->first_left.name);
         }
     }
+    free(pids);
 }

@@ -5,7 +5,7 @@
 
 #include "pmclua.h"
 
-/* Before a command. */
+/* Called before a command. */
 void left_begin(void);
-/* After it: result->left, first_left. */
+/* Called after it: fills in result->left and first_left. */
 void left_take(struct pmclua_result *result);

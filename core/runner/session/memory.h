@@ -16,5 +16,5 @@ int  memory_cool(uint64_t bytes);
  * that the OS kernel's free pages are not those of the process before, in its order. The other half stays taken.
  * Without memory for that nothing is drawn. */
 void memory_scatter(uint64_t bytes);
-/* The peak memory in bytes of a child that has ended; 0: not known, for it is not above ours. */
+/* The peak memory in bytes of a child that has ended; 0: unknown, as it is not above ours. */
 uint64_t memory_peak(const struct rusage *usage);

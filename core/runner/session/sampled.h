@@ -10,5 +10,5 @@
  * `failure` filled. */
 int  sampled_open(struct pmclua_sampler **sampler, const struct event_set *set, int pid, uint32_t options,
                   struct pmclua_failure *failure);
-/* Ends it: what came of it is the answer's. */
+/* Ends it and moves its block to the answer. */
 void sampled_take(struct pmclua_sampler *sampler, struct answer *answer);

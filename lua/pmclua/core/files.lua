@@ -173,7 +173,7 @@ end
 ---@param path string
 ---@return pmclua.core.File?
 function M.open_plain(path)
-  local fd = C.pmclua_open_plain(path, 0, ffi.new "uint32_t[1]", ffi.new "uint64_t[1]")
+  local fd = C.pmclua_open_plain(path, 0, nil, nil)
   if fd < 0 then return refused(fd) end
   return setmetatable({ handle = core.private_descriptor(fd), path = ("/proc/self/fd/%d"):format(fd) }, File)
 end
