@@ -83,6 +83,9 @@ function M.read(path, text)
       block.name = line.text:match "function ([%w_.:]+)%s*%(" or line.text:match "([%w_.]+) = function%("
       block.line, block.at = i, line.at
       functions[#functions + 1] = block.name and block or nil
+      if not block.name and (block.param[1] or block["return"][1]) then
+        mistakes[#mistakes + 1] = ("%s:%d: no function follows the annotations"):format(path, i)
+      end
       block = nil
     end
   end

@@ -48,14 +48,14 @@ end
 
 local function instrument(...) return support.pmclua { INSTRUMENT, ... } end
 
--- What is said of a chunk that uses the module M, itself one of lua/ or a user's.
-local function report_of(chunk, place)
+-- What is said of a chunk that uses the module M: another module, or the file of that name.
+local function report_of(chunk, name)
   local tree = tree_of(MODULE)
   local path = tree .. "/report"
   local ran = instrument(tree, path)
   assert.equal(0, ran.status, ran.out .. ran.err)
   support.write(path, "")
-  local user = ("%s/%s/use.lua"):format(tree, place or "lua/pmclua")
+  local user = ("%s/%s"):format(tree, name or "lua/pmclua/use.lua")
   support.write(user, ("package.path = %q\nlocal M = require 'pmclua.kitchen'\n%s\n"):format(
     ("%s/lua/?.lua;%s/lua/?/init.lua"):format(tree, tree), chunk))
   local used = support.run { "luajit", user }
@@ -96,9 +96,10 @@ describe("contracts", function()
   end
 
   it("say nothing of what a spec or a user's script passes to be refused", function()
-    assert.equal("", report_of("M.bake('a', 0, 'warm') pcall(M.count, 3)", "somewhere"))
-    assert.matches([['how': "warm" is none]], report_of("M.bake('a', 1, 'warm')", "somewhere"), 1, true)
-    assert.matches("M.nothing: return 1: nil is no string", report_of("M.nothing()", "somewhere"), 1, true)
+    assert.equal("", report_of("M.bake('a', 0, 'warm') pcall(M.count, 3)", "cake_spec.lua"))
+    assert.equal("", report_of("M.bake('a', 1, 'warm')", "user.lua"))
+    assert.matches([['how': "warm" is none]], report_of("M.bake('a', 1, 'warm')", "cake_spec.lua"), 1, true)
+    assert.matches("M.nothing: return 1: nil is no string", report_of("M.nothing()", "user.lua"), 1, true)
   end)
 
   it("refuse annotations that cannot be read, and names that nothing has", function()
@@ -111,6 +112,7 @@ describe("contracts", function()
       "---@param x pmclua.Pie\nfunction M.f(x) return x end", 1, true)
     assert.matches("kitchen.lua:3: M.f has no parameter 'y' there", refused
       "---@param y integer\nfunction M.f(x) return x end", 1, true)
+    assert.matches("kitchen.lua:3: no function follows", refused "---@param x integer\nM.f = f", 1, true)
     assert.matches("no type can be read in '@param x -'", refused
       "---@param x -\nfunction M.f(x) return x end", 1, true)
   end)

@@ -21,7 +21,7 @@ Spill.__index = Spill
 --- Starts keeping records in `result`.
 ---@param result pmclua.Result
 ---@param file pmclua.ResultFile
----@param is_asked boolean whether a stop rule reads the result during the run
+---@param is_asked? boolean whether a stop rule reads the result during the run
 ---@return pmclua.Spill
 function M.new(result, file, is_asked)
   return setmetatable({ result = result, file = file, held = 0, in_file = false,

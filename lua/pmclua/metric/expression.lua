@@ -238,10 +238,8 @@ local function decided(operator, a, b)
   return { operator, constant, other }
 end
 
-local fold                        -- tree, constants -> tree
-
 local function fold_binary(tree, constants)
-  local operator, a, b = tree[1], fold(tree[2], constants), fold(tree[3], constants)
+  local operator, a, b = tree[1], M.fold(tree[2], constants), M.fold(tree[3], constants)
   local is_a, is_b = type(a) == "number", type(b) == "number"
   if is_a and is_b then
     local value = M.operators[operator](a, b)
@@ -255,21 +253,26 @@ end
 local function fold_call(tree, constants)
   local name = tree[2]
   if not M.functions[name] then return constants.call(name, tree[3]) or tree end
-  local a, b = fold(tree[3], constants), fold(tree[4], constants)
+  local a, b = M.fold(tree[3], constants), M.fold(tree[4], constants)
   if type(a) == "number" and type(b) == "number" then return M.functions[name](a, b) end
   if name == "d_ratio" and b == 0 then return 0 end
   return { "call", name, a, b }
 end
 
 local function fold_if(tree, constants)
-  local condition = fold(tree[2], constants)
-  if type(condition) == "number" then return fold(condition ~= 0 and tree[3] or tree[4], constants) end
-  local a, b = fold(tree[3], constants), fold(tree[4], constants)
+  local condition = M.fold(tree[2], constants)
+  if type(condition) == "number" then return M.fold(condition ~= 0 and tree[3] or tree[4], constants) end
+  local a, b = M.fold(tree[3], constants), M.fold(tree[4], constants)
   if type(a) == "number" and a == b then return a end
   return { "if", condition, a, b }
 end
 
-function fold(tree, constants)
+--- What is left of a tree: what constants decide is decided, so that the events of branches that are never taken
+--- are not needed. { "none", why } stands for what has no value.
+---@param tree table|number
+---@param constants { literal: fun(name: string): number?, string?; call: fun(name: string, word: string): number? }
+---@return table|number
+function M.fold(tree, constants)
   if type(tree) == "number" then return tree end
   local kind = tree[1]
   if kind == "name" or kind == "none" then return tree end
@@ -280,18 +283,11 @@ function fold(tree, constants)
   if kind == "call" then return fold_call(tree, constants) end
   if kind == "if" then return fold_if(tree, constants) end
   if tree[3] == nil then
-    local value = fold(tree[2], constants)
+    local value = M.fold(tree[2], constants)
     return type(value) == "number" and -value or { "-", value }
   end
   return fold_binary(tree, constants)
 end
-
---- What is left of a tree: what constants decide is decided, so that the events of branches that are never taken
---- are not needed. { "none", why } stands for what has no value.
----@param tree table|number
----@param constants { literal: fun(name: string): number?, string?; call: fun(name: string, word: string): number? }
----@return table|number
-M.fold = fold
 
 --- Calls `visit(name)` for each name that a tree needs, in order.
 ---@param tree table|number
