@@ -24,10 +24,8 @@ local HYPERVISORS = {
   { "KVM", "KVM", "on its host: qemu -cpu host,pmu=on, or with libvirt <cpu mode='host-passthrough'/>" },
 }
 
---- Which hypervisor this machine runs under, and how it passes a PMU on; nil: none that says so.
----@param machine pmclua.doctor.Machine
----@return string? name, string? help
-function M.hypervisor(machine)
+-- The hypervisor of this machine, and how it passes a PMU on; nil: none that says so.
+local function hypervisor_of(machine)
   local dmi = ("%s %s %s"):format(machine:line "/sys/class/dmi/id/sys_vendor" or "",
     machine:line "/sys/class/dmi/id/product_name" or "", machine:line "/sys/hypervisor/type" or "")
   for _, known in ipairs(HYPERVISORS) do
@@ -38,10 +36,7 @@ function M.hypervisor(machine)
   end
 end
 
---- Which kind of container this is; nil: none that shows.
----@param machine pmclua.doctor.Machine
----@return string?
-function M.container(machine)
+local function container_of(machine)
   if machine:kind "/.dockerenv" then return "Docker" end
   if machine:kind "/run/.containerenv" then return "Podman" end
   local named = machine:line "/run/systemd/container"
@@ -59,7 +54,7 @@ local function sysfs(machine)
 end
 
 local function virtual(machine, facts)
-  local hypervisor, help = M.hypervisor(machine)
+  local hypervisor, help = hypervisor_of(machine)
   if not hypervisor or hides_pmus(machine) then return nil end
   local kind = hypervisor == "" and "a virtual machine" or ("a virtual machine (%s)"):format(hypervisor)
   if facts.has_pmu then
@@ -70,13 +65,13 @@ local function virtual(machine, facts)
 end
 
 local function no_pmu(machine, facts)
-  if facts.has_pmu or hides_pmus(machine) or M.hypervisor(machine) then return nil end
+  if facts.has_pmu or hides_pmus(machine) or hypervisor_of(machine) then return nil end
   return obstacle("blocks", nil, "Linux sees no PMU here: no hardware or cache events",
     "sudo dmesg | grep -i -e pmu -e perf", "the firmware may hide it, or Linux may lack its driver")
 end
 
 local function container(machine)
-  local kind = M.container(machine)
+  local kind = container_of(machine)
   if not kind then return nil end
   local form = "a container (%s): it sees only its own processes, and its settings are the host's"
   return obstacle("limits", kind, form:format(kind), nil, "change settings on the host")

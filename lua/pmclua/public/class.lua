@@ -46,7 +46,7 @@ end
 ---@param topic string where its entry is
 ---@param name string
 ---@param optional? string names of fields that may be nil, with blanks between them
----@return table class its `__about`, where the module defines it, says of an object which one it is
+---@return table class its `__about`, where the module defines it, says of an object which one it is; one that has a report is shown by that
 function M.new(topic, name, optional)
   local class, may_be_nil = {}, require("pmclua.base.lists").words(optional or "")
   local methods = setmetatable({}, { __index = function(methods, field)
@@ -63,6 +63,8 @@ function M.new(topic, name, optional)
   class.__fields = function() return fields_of(class, name, topic) end
   class.__fields_are_all = true
   class.__tostring = function(object)
+    local report = class.report or provided(name).report
+    if report then return report(object) end
     local about = class.__about and class.__about(object)
     return types.article(name) .. (about and ": " .. about or "")
   end

@@ -174,16 +174,13 @@ local function words_of(form)
   return (form.least or form.most) and range_words(form) or form.simple.words
 end
 
---- The words for a type, as in "must be …".
----@param alternatives pmclua.public.Type[]
----@return string
-function M.describe(alternatives)
+-- The words for a type, as in "must be …".
+function describe(alternatives)
   local words = lists.unique(lists.map(alternatives, words_of))
   local are_words = lists.all(alternatives, function(form) return form.kind == "literal" end)
   if are_words and #words > 2 then return "one of " .. table.concat(words, ", ") end
   return text.list(words, "or")
 end
-describe = M.describe
 
 local LONGEST = 60
 
@@ -260,12 +257,8 @@ function M.check_key(value, record, key, name, wrong)
   else M.check(value, field.alternatives, name_of_key(name, key), wrong) end
 end
 
---- Reports what is wrong with the keys of a table of options.
----@param value table
----@param record pmclua.public.Entry
----@param name string whose options they are
----@param wrong fun(form: string, ...)
-function M.check_keys(value, record, name, wrong)
+function look_into.record(form, value, name, wrong)
+  local record = form.entry
   local list = record.fields["[]"] and arguments.stray(name, arguments.numbered(value))
   if list then wrong("%s", list) end
   for key, item in pairs(value) do M.check_key(item, record, key, name, wrong) end
@@ -276,8 +269,6 @@ function M.check_keys(value, record, name, wrong)
     end
   end
 end
-
-function look_into.record(form, value, name, wrong) M.check_keys(value, form.entry, name, wrong) end
 
 -- Whether a table looks like this one of several: a list has a first item, options have none.
 local function has_form(form, value)
@@ -336,7 +327,7 @@ function M.check(value, alternatives, name, wrong, owner)
     return form.simple and form.simple.why
   end)
   if reader then return wrong("%s must be %s", name, reader.simple.why(value)) end
-  wrong("%s must be %s, not %s%s", name, M.describe(alternatives), M.shown(value), meant(value, alternatives))
+  wrong("%s must be %s, not %s%s", name, describe(alternatives), M.shown(value), meant(value, alternatives))
 end
 
 return M

@@ -9,10 +9,6 @@ local rows = require "pmclua.report.rows"
 
 local M = {}
 
-local function compared_row(row)
-  return rows.compared(text.safe(row.title) .. (row.primary and " *" or ""), words.short(row.baseline), row)
-end
-
 -- The cost of one element of both sides, which compares as the event itself does.
 local function element_row(pair, metric)
   local ours, theirs = pair.cell:summary(metric.name), pair.baseline:summary(metric.name)
@@ -23,7 +19,7 @@ end
 local function compared_table(result, comparison, pair)
   local list, compared = {}, {}
   for i, row in ipairs(lists.first_those(pair.rows, function(row) return row.primary end)) do
-    list[i], compared[row.name] = compared_row(row), true
+    list[i], compared[row.name] = rows.of_quantity(row), true
   end
   for _, metric in ipairs(result.per_metrics) do
     if compared[metric.event.field] and not compared[metric.name] then

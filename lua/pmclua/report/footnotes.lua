@@ -35,10 +35,8 @@ local function noise_floor(comparison, compared)
   return "noise floor (A/A) " .. shares(floors)
 end
 
---- Doubts about comparisons that conclude something, each once.
----@param compared pmclua.ComparedPair[]
----@return string[]
-function M.doubts(compared)
+-- Doubts about comparisons that conclude something, each once.
+local function doubts(compared)
   local all = lists.joined(lists.map(compared, function(pair)
     return lists.joined(lists.map(pair.rows, function(row)
       return row.verdict and row.verdict.verdict ~= "undecided" and row.doubts or {}
@@ -58,7 +56,7 @@ function M.comparison(comparison, pair)
   end
   parts[#parts + 1] = noise_floor(comparison, { pair })
   if parts[1] then list[1] = table.concat(parts, " · ") end
-  lists.append(list, M.doubts { pair })
+  lists.append(list, doubts { pair })
   for _, row in ipairs(pair.rows) do
     local difference = row.verdict and not row.verdict.ratio and row.verdict.difference
     if difference and difference.shift ~= 0 then
@@ -174,7 +172,7 @@ function M.sweep(result, comparison)
   local list, primary = {}, result.header.primary
   list[1] = primary and corrections(comparison, ("verdicts: %s is primary"):format(text.safe(primary)), false)
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
-  lists.append(list, M.doubts(comparison.pairs))
+  lists.append(list, doubts(comparison.pairs))
   local is_apart = lists.any(comparison.pairs, function(pair)
     return not pair.paired and not titles.entries_are_values(pair.cell)
   end)

@@ -65,25 +65,25 @@ local function reason(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
 end
 
+-- A limit of times that failed, and what the second run says.
+local function said_twice(row)
+  if row.state == "fail" then
+    return ("fails: %s; and again, tried once more: %s"):format(seen(row), seen(row.again))
+  end
+  return ("undecided: it failed at first: %s; and not again, tried once more: %s"):format(seen(row),
+    M.said(row.again))
+end
+
 --- The words of a row behind its limit and cell.
 ---@param row pmclua.GateRow
 ---@return string
 function M.said(row)
   if row.is_same then return "holds: nothing was run, both sides are the same program" end
   if row.state == "uncountable" then return "cannot be checked: " .. reason(row) end
-  if row.again then return M.said_twice(row) end
+  if row.again then return said_twice(row) end
   local what = seen(row) .. jitter(row)
   if row.state == "undecided" then return "undecided: " .. what .. blind(row) .. odd(row) end
   return (row.state == "fail" and "fails: " or "holds: ") .. what .. odd(row)
-end
-
--- A limit of times that failed, and what the second run says.
-function M.said_twice(row)
-  if row.state == "fail" then
-    return ("fails: %s; and again, tried once more: %s"):format(seen(row), seen(row.again))
-  end
-  return ("undecided: it failed at first: %s; and not again, tried once more: %s"):format(seen(row),
-    M.said(row.again))
 end
 
 local function line_of(row)

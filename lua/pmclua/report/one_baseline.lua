@@ -35,7 +35,7 @@ end
 
 local function add_quantity(list, compared, its_rows)
   local first = its_rows[1]
-  local title = text.safe(first.title) .. (first.primary and " *" or "")
+  local title = rows.title(first)
   if is_absent(its_rows) then
     list[#list + 1] = { title, "", words.ABSENT, words.ABSENT, words.absent(first.baseline), span = 5,
       tone = "dim" }

@@ -278,10 +278,7 @@ local function compared_table(over, pair)
       cells.label(pair.baseline, varies, over.by)),
       ("%d nodes: %s on each, then over nodes"):format(count, pair.paired and "pairs" or "unpaired") },
     columns = rows.compared_columns({ name = a, align = "right" }, b, over.level), notes = notes,
-    rows = lists.map(pair.rows, function(row)
-      local name = text.safe(row.title) .. (row.primary and " *" or "")
-      return rows.compared(name, words.short(row.baseline), row)
-    end) }
+    rows = lists.map(pair.rows, rows.of_quantity) }
 end
 
 local function compared_facts(pair)

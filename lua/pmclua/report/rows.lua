@@ -115,6 +115,16 @@ function M.compared(name, second, row)
     words.margin(verdict), words.verdict(row), tones = { [7] = M.VERDICT_TONES[verdict.verdict] } }
 end
 
+--- The title of a compared quantity: the primary one's has a star.
+---@param row pmclua.ComparedRow
+---@return string
+function M.title(row) return text.safe(row.title) .. (row.primary and " *" or "") end
+
+--- A row of a comparison that is named by its quantity, with the baseline's value.
+---@param row pmclua.ComparedRow
+---@return pmclua.GridRow
+function M.of_quantity(row) return M.compared(M.title(row), words.short(row.baseline), row) end
+
 --- A footnote with the lowest R² of the summaries that do not fit a line; nil if all do.
 ---@param summaries pmclua.Summary[]
 ---@return string?

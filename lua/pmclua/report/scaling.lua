@@ -60,10 +60,8 @@ local function meaning(scaling)
     text.percent(parallel), place(scaling, 1))
 end
 
---- The serial share in words: "serial share 4.8 % [4.5 … 5.2] (Amdahl): at most 21 [19 … 22] times as fast …".
----@param scaling pmclua.ResultScaling
----@return string
-function M.sentence(scaling)
+-- "serial share 4.8 % [4.5 … 5.2] (Amdahl): at most 21 [19 … 22] times as fast …".
+local function sentence(scaling)
   if not scaling.fit then return "no serial share: " .. scaling.why end
   local serial = scaling.fit.share
   return ("serial share %s%s (%s): %s%s"):format(share(serial), bracketed(serial, "%"), LAWS[scaling.fit.law],
@@ -122,7 +120,7 @@ local function block(scaling, varies)
       ("%s scaling over %s"):format(scaling.weak and "weak" or "strong", text.safe(scaling.by)) }, { n }),
     columns = columns_of(scaling),
     rows = lists.map(scaling.levels, function(level) return row_of(scaling, level) end),
-    notes = lists.joined { { scaling.fit and misfit_note(scaling) }, { M.sentence(scaling) },
+    notes = lists.joined { { scaling.fit and misfit_note(scaling) }, { sentence(scaling) },
       { extrapolation_note(scaling) } } }
 end
 

@@ -14,7 +14,6 @@ local M = {}
 
 -- ---- tables ----
 
-
 local function interval(row, unit)
   if not row.low then return "–" end
   return number.interval(row.low, row.high, math.max(math.abs(row.low), math.abs(row.high)), unit)

@@ -37,7 +37,6 @@ local M = {}
 ---@field confirmed? pmclua.Confirmation[] what breakpoints counted, where they were asked for
 local CodeResult = require("pmclua.public.class").new("measuring", "where",
   "baseline b groups incomplete called pairing confirmed")
-CodeResult.__tostring = function(self) return self:report() end
 
 local function event_of(result, asked)
   local events = profiles.events(result)

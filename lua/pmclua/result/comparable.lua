@@ -170,16 +170,25 @@ local GIVEN = {
   { "words of its launcher", function(facts) return facts.launch and shellwords.join(facts.launch) end },
 }
 
+--- The stored facts of how a workload was run at some levels; nil: a header has none.
+---@param header table
+---@param workload string
+---@param levels table<string, any>
+---@return table?
+function M.how(header, workload, levels)
+  local cell = table.concat(lists.assignments(levels), " ")
+  return lists.find((header.how or {}).workloads or {}, function(facts)
+    return facts.workload == workload and lists.contains(facts.cells or {}, cell)
+  end)
+end
+
 --- The inputs of a cell's workload, by their places in GIVEN; nil where a header has none.
 ---@param header table
 ---@param workload string
 ---@param levels table<string, any>
 ---@return string[]? texts "": nothing
 function M.given(header, workload, levels)
-  local cell = table.concat(lists.assignments(levels), " ")
-  local facts = lists.find((header.how or {}).workloads or {}, function(facts)
-    return facts.workload == workload and lists.contains(facts.cells or {}, cell)
-  end)
+  local facts = M.how(header, workload, levels)
   if not facts or facts.unknown then return nil end
   local texts = lists.map(GIVEN, function(given) return given[2](facts) or "" end)
   -- Files merged before launchers were stored end there.

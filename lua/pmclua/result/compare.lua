@@ -54,8 +54,6 @@ local M = {}
 
 local Comparison = require("pmclua.public.class").new("results", "comparison", "primary")
 
-function Comparison:__tostring() return self:report() end
-
 local Pair = require("pmclua.public.class").new("results", "pair")
 
 Pair.__about = function(self) return ("%s against %s"):format(self.cell:label(), self.baseline:label()) end

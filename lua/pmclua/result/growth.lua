@@ -11,7 +11,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
-M.MARGIN = 0.1                    -- exponents that are no further apart are the same
+local MARGIN = 0.1                      -- exponents that are no further apart are the same
 
 ---@class pmclua.ResultGrowth: pmclua.Growth without its curve
 ---@field name string field of the event or metric
@@ -81,7 +81,7 @@ local function grown(cells, name, options)
     workload = first.workload, levels = lists.without(first.levels, options.over), cells = used }
   local fitted, why = growth.fit(x, y, options.level)
   if options.exponent then
-    made.asked = { exponent = options.exponent, margin = options.margin or M.MARGIN }
+    made.asked = { exponent = options.exponent, margin = options.margin or MARGIN }
     made.verdict = fitted and verdict_of(fitted.exponent, made.asked)
   end
   made.why, made[FITTED] = why, fitted

@@ -277,6 +277,4 @@ function Result:store(path)
   return self
 end
 
-function Result:__tostring() return self:report() end
-
 return M

@@ -1,6 +1,5 @@
---- merge.lua: several stored results as one, told apart by a factor: file, rank or host; or by nothing, where
---- their cells
--- are one sweep.
+--- merge.lua: several stored results as one, told apart by a factor: file, rank or host; or by nothing, where their
+-- cells are one sweep.
 --
 -- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
 -- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
@@ -191,8 +190,7 @@ function Merging:add_meaning(header, name)
   if header.level then mine.level = math.max(mine.level or 0, header.level) end
 end
 
--- Returns where each cell of a file now is, and whether files before it have some of them. Without a factor a
--- cell says
+-- Returns where each cell of a file now is, and whether files before it have some of them. Without a factor a cell says
 -- in which file's blocks it ran.
 function Merging:add_cells(header, factor, level, name, number)
   local cells, indices, are_shared = self.header.cells, {}, false
@@ -247,11 +245,10 @@ end
 ---@field passes integer[]
 ---@field events integer[]
 ---@field taken { most: integer, processes: integer } the highest numbers of a repetition and of a process
----  so far, of the
----  files that share its cells
+---  so far, of the files that share its cells
 ---@field host string? its host, for records that do not name it
----@field sources table<integer, integer> which of the merged header's its own are; 0: of records that name
----  none
+---@field sources table<integer, integer> which of the merged header's its own are; 0: of records
+---  that name none
 
 --- One header of several, and how to renumber the records of each.
 ---@param headers table[]

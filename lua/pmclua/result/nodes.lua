@@ -62,9 +62,7 @@ local function common(sides, names)
 end
 
 local function pick(by_block, blocks)
-  local list = {}
-  for i, block in ipairs(blocks) do list[i] = by_block[block] end
-  return list
+  return lists.map(blocks, function(block) return by_block[block] end)
 end
 
 local function lists_of(pair, sides)

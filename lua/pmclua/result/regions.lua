@@ -188,6 +188,4 @@ function Regions:region(name)
   explain.misuse(("no region is called '%s'%s"):format(name, meant(name, names)), 2)
 end
 
-function Regions:__tostring() return self:report() end
-
 return M

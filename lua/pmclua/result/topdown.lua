@@ -4,6 +4,7 @@
 
 local anchors = require "pmclua.counting.anchors"
 local compare = require "pmclua.result.compare"
+local lists = require "pmclua.base.lists"
 local nodes_of = require "pmclua.result.nodes"
 local tree = require "pmclua.metric.tree"
 local values = require "pmclua.result.values"
@@ -31,8 +32,6 @@ local M = {}
 ---@field nodes pmclua.TopdownNode[] parents before children
 ---@field total { name: string, title: string }? the event that nodes are shares of, as far as it was counted
 local Topdown = require("pmclua.public.class").new("measuring", "topdown", "total rounds remarks")
-
-function Topdown:__tostring() return self:report() end
 
 -- ---- the tree --------------------------------------------------------------------------------------------
 
@@ -134,41 +133,28 @@ end
 ---@param cell pmclua.Cell
 ---@return pmclua.TopdownRow[]
 function Topdown:rows(cell)
-  local rows = {}
-  for i, node in ipairs(self.nodes) do rows[i] = row_of(cell, node) end
-  return rows
+  return lists.map(self.nodes, function(node) return row_of(cell, node) end)
 end
 
 --- The cells that the tree was measured in.
 ---@return pmclua.Cell[]
-function Topdown:cells()
-  local list = {}
-  for cell in self.result:cells() do list[#list + 1] = cell end
-  return list
-end
+function Topdown:cells() return lists.collect(self.result:cells()) end
 
 --- Whether a node is over its threshold in any cell.
 ---@param name string
 ---@return boolean
 function Topdown:is_over(name)
-  for _, node in ipairs(self.nodes) do
-    for _, cell in ipairs(node.name == name and self:cells() or {}) do
-      if row_of(cell, node).passed then return true end
-    end
-  end
-  return false
+  local node = lists.find(self.nodes, function(node) return node.name == name end)
+  return node ~= nil and lists.any(self:cells(), function(cell) return row_of(cell, node).passed end)
 end
 
 --- Whether any node has a number in a cell, by default in any.
 ---@param only? pmclua.Cell
 ---@return boolean
 function Topdown:has_numbers(only)
-  for _, cell in ipairs(only and { only } or self:cells()) do
-    for _, node in ipairs(self.nodes) do
-      if cell:summary(node.name).n > 0 then return true end
-    end
-  end
-  return false
+  return lists.any(only and { only } or self:cells(), function(cell)
+    return lists.any(self.nodes, function(node) return cell:summary(node.name).n > 0 end)
+  end)
 end
 
 -- ---- A against B -----------------------------------------------------------------------------------------
@@ -180,9 +166,9 @@ function Topdown:differences()
   local baseline = self.result.header.baseline
   if not baseline then return nil, "there is no baseline" end
   if not self.total then return nil, "neither cycles nor slots were counted" end
-  local list = {}
-  for i, pair in ipairs(compare.pairs(self.result, baseline)) do list[i] = nodes_of.compare(self, pair) end
-  return list
+  return lists.map(compare.pairs(self.result, baseline), function(pair)
+    return nodes_of.compare(self, pair)
+  end)
 end
 
 return M

@@ -56,13 +56,10 @@ function M.is_look(rule, n)
   return lists.contains(M.looks(rule), n)
 end
 
---- The level of each look, and of the verdicts at the end, so that all looks together hold at `level`.
+--- The level of each look, and of the verdicts at the end, so that all looks together hold at 0.95.
 ---@param rule pmclua.StopRule
----@param level? number default 0.95
 ---@return number
-function M.look_level(rule, level)
-  return multiple.bonferroni(level, #M.looks(rule))
-end
+function M.look_level(rule) return multiple.bonferroni(nil, #M.looks(rule)) end
 
 local function are_narrow(summaries, share)
   return #summaries > 0 and lists.all(summaries, function(summary)

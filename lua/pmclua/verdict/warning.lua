@@ -202,9 +202,9 @@ end
 -- ---- counting ---------------------------------------------------------------------------------------
 
 function checks.scaled(cell)
-  local scaled, least = lists.where(cell.events, function(event) return event.status == "scaled" end), 1
-  for _, event in ipairs(scaled) do least = math.min(least, event.ran or 1) end
+  local scaled = lists.where(cell.events, function(event) return event.status == "scaled" end)
   if #scaled == 0 then return end
+  local least = math.min(1, unpack(lists.column(scaled, "ran")))
   return ("%s shared the counters and are estimates (each was counted at least %s of the time on average)")
     :format(text.list(lists.column(scaled, "title")), text.percent(least)),
     cell.in_passes and "stop whatever else is counting (another perf, an NMI watchdog)"
@@ -283,9 +283,9 @@ function checks.idle(cell)
 end
 
 function checks.kept_off(cell)
-  local kept_off, most = lists.where(cell.events, function(event) return (event.kept_off or 0) > 0 end), 0
-  for _, event in ipairs(kept_off) do most = math.max(most, event.kept_off) end
-  if most == 0 then return end
+  local kept_off = lists.where(cell.events, function(event) return (event.kept_off or 0) > 0 end)
+  if #kept_off == 0 then return end
+  local most = math.max(unpack(lists.column(kept_off, "kept_off")))
   return ("%s never on the PMU in %s: something else was using its counters")
     :format(text.list(lists.column(kept_off, "title")), text.plural(most, "repetition")),
     "stop that (another perf, an NMI watchdog), or count fewer events at once"

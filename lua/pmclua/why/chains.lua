@@ -103,10 +103,8 @@ function M.of(sides, options)
     end
   end
   if #lines == 0 then return nil end
-  local list = {}
-  for i, line in ipairs(lines) do list[i] = line end
   local waits = ledger.new { unit = "ns", overlaps = true, paired = options.paired, groups = options.groups,
-    a = sides.a.off_cpu_time, b = sides.b.off_cpu_time, lines = list }
+    a = sides.a.off_cpu_time, b = sides.b.off_cpu_time, lines = { unpack(lines) } }
   local least = options.margin * math.max(options.total.a, math.abs(options.total.difference))
   for _, row in ipairs(waits.lines) do row.trifle = math.abs(row.difference) < least or nil end
   return waits

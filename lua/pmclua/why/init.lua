@@ -40,7 +40,6 @@ local M = {}
 ---@field sentence string
 local Why = require("pmclua.public.class").new("measuring", "why",
   "time ledger waits cycles others plan of groups numbers")
-Why.__tostring = function(self) return self:report() end
 
 -- ---- the ledgers ----
 

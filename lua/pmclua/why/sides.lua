@@ -58,10 +58,8 @@ function M.values(cell, name)
   return next(values) and values or nil
 end
 
---- Nanoseconds that a command's processes used, by repetition of the first pass: of user space, of Linux.
----@param cell pmclua.Cell
----@return table<integer, number>? user, table<integer, number>? system
-function M.cpu_times(cell)
+-- Nanoseconds that a command's processes used, by repetition of the first pass: of user space, of Linux.
+local function cpu_times(cell)
   local block = cell.columns.passes[1]
   local resources = block and block.resources
   if not resources then return nil end
@@ -101,7 +99,7 @@ local function by_index(cell, sampled)
   list.calls = next(calls) and calls or nil
   list.profiles = next(own) and own or nil
   list.clock = list.profiles and M.values(cell, sampled.field)
-  list.user, list.system = M.cpu_times(cell)
+  list.user, list.system = cpu_times(cell)
   return list
 end
 

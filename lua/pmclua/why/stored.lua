@@ -5,6 +5,7 @@
 -- it; with the new result's arguments alone: a baseline may be anybody's. What stands in the way is said, with what to do.
 
 local cell_key = require "pmclua.result.cell_key"
+local comparable = require "pmclua.result.comparable"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
@@ -14,13 +15,7 @@ local M = {}
 
 local NEED = "; `gate --against OLD --why -- NEW` measures both in one run"
 
--- The stored facts of a cell's workload; nil: none.
-local function facts_of(cell)
-  local levels = table.concat(lists.assignments(cell.levels), " ")
-  return lists.find((cell.result.header.how or {}).workloads or {}, function(facts)
-    return facts.workload == cell.workload and lists.contains(facts.cells or {}, levels)
-  end)
-end
+local function facts_of(cell) return comparable.how(cell.result.header, cell.workload, cell.levels) end
 
 local function unknown(facts, whose)
   if not facts or not (facts.program or facts.kind ~= "command") then

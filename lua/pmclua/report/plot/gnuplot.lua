@@ -84,9 +84,7 @@ end
 -- ---- a chart as commands ---------------------------------------------------------------------------------
 
 local function longest_of(tics)
-  local longest = 0
-  for _, tic in ipairs(tics) do longest = math.max(longest, text.width(tic[1])) end
-  return longest
+  return math.max(0, unpack(lists.map(tics, function(tic) return text.width(tic[1]) end)))
 end
 
 -- Named places of which none stands on its neighbour, where there are so many columns.

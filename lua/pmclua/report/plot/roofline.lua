@@ -45,10 +45,8 @@ end
 
 -- Slanted roofs end at the highest flat one; without any, at the right.
 local function roofs(memory, peaks, varies, low, high)
-  local top, series = 0, {}
-  for _, peak in ipairs(peaks) do top = math.max(top, peak.flops) end
-  local widest = 0
-  for _, roof in ipairs(memory) do widest = math.max(widest, roof.bytes) end
+  local top, series = math.max(0, unpack(lists.column(peaks, "flops"))), {}
+  local widest = math.max(0, unpack(lists.column(memory, "bytes")))
   for _, roof in ipairs(memory) do
     local last = top > 0 and top / roof.bytes or high
     series[#series + 1] = { style = "lines",
