@@ -134,6 +134,11 @@ describe("layout = \"randomise\"", function()
     local both = support.folder() .. "/both.jsonl"
     pmc.stored.merge({ by = "none", paths[1], paths[2] }, both)
     assert.same({ 3 + 7, "layouts" }, { pmc.load(both):list()[1]:clusters() })
+    for _, apart in ipairs { pmc.load(paths[1], paths[2]), pmc.load(paths[2], paths[1]) } do
+      for _, cell in ipairs(apart:list()) do
+        assert.equal(cell.repetitions == 6 and 6 or 7, (cell:clusters()))
+      end
+    end
   end)
 
   it("leaves the code of commands alone that nobody builds", function()

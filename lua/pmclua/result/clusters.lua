@@ -16,9 +16,11 @@ local RUNS_OF_A_LAYOUT = 2          -- where a header does not say
 
 --- For how many repetitions each drawn layout was kept.
 ---@param header table of a result
+---@param number? integer of a cell, which may be of another file than others are
 ---@return integer? nil: none were drawn
-function M.runs_of_a_layout(header)
-  return header.layouts and (header.layout_runs or RUNS_OF_A_LAYOUT)
+function M.runs_of_a_layout(header, number)
+  local cell = number and header.cells[number] or {}
+  return header.layouts and (cell.layout_runs or header.layout_runs or RUNS_OF_A_LAYOUT)
 end
 
 -- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known. The first that
@@ -42,7 +44,7 @@ local KNOWN = {}                    -- in a cell's summaries, which are of the s
 ---@param cell pmclua.Cell
 ---@return (fun(index: integer): any)? cluster of the repetition of an index; nil: repetitions are independent
 function M.of(cell)
-  local size = M.runs_of_a_layout(cell.result.header)
+  local size = M.runs_of_a_layout(cell.result.header, cell.number)
   if size then return function(index) return math.ceil(index / size) end end
   if cell.summaries[KNOWN] == nil then cell.summaries[KNOWN] = processes_of(cell) or false end
   local by_index = cell.summaries[KNOWN]

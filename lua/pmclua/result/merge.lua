@@ -182,7 +182,6 @@ function Merging:add_meaning(header, name)
     self.targets[header.target] = true
     mine.target = ("%s, %s"):format(mine.target, header.target)
   end
-  -- Two layouts with one run each, taken for one, are still independent of others; not the other way round.
   if header.layouts then
     mine.layout_runs = math.max(clusters.runs_of_a_layout(mine) or 1, clusters.runs_of_a_layout(header))
   end
@@ -204,10 +203,12 @@ function Merging:add_cells(header, factor, level, name, number)
       at = #cells + 1
       cells[at] = { workload = cell.workload, levels = levels,
         iterations = cell.iterations or header.iterations or false,
-        given = given, run = not factor and number or nil }
+        layout_runs = clusters.runs_of_a_layout(header), given = given, run = not factor and number or nil }
       self.cell_at[key] = at
     else
       are_shared = true
+      -- Two layouts with one run each, taken for one, are still independent of others; not the other way round.
+      cells[at].layout_runs = math.max(cells[at].layout_runs or 1, clusters.runs_of_a_layout(header) or 1)
       if given and cells[at].given then
         local function words(list) return table.concat(list, "; ") end
         must_agree("what " .. cell.workload .. " was given", words(cells[at].given), words(given), name)

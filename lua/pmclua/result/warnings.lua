@@ -182,7 +182,7 @@ local function cell_of(result, cell)
     waited = waited_of(result, cell),
     in_passes = result.header.passes == "rerun",
     anchors = anchors_of(result, cell), machine_code = (result.header.cells[cell.number] or {}).machine_code,
-    repetitions_of_a_layout = clusters.runs_of_a_layout(result.header) }
+    repetitions_of_a_layout = clusters.runs_of_a_layout(result.header, cell.number) }
 end
 
 --- Reasons to doubt the numbers of a result, the gravest first.

@@ -112,7 +112,8 @@ M.event = {
 M.workload = { per = text, control = text, launch = text, constants = map_of(number) }
 
 M.cell = { machine_code = members_of { unroll = count, copies = count, least = count, most = count,
-  text = text, empty = flag }, given = texts, run = count }
+  text = text, empty = flag }, given = texts, run = count,
+  layout_runs = count }
 
 -- The files of a job's folder: job.json, and the owner of a lock.
 
