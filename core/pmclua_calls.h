@@ -260,6 +260,7 @@ struct pmclua_profile_map { uint64_t kind, start, bytes, offset, file; uint32_t 
  * from its pointer on, of which `stack_bytes` are known. */
 struct pmclua_profile_sample {
     uint64_t file, offset, maps, time_ns, data_address, data_source;
+    uint64_t stack_pointer;         /* where the event told the address; 0: it is not known */
     uint32_t pid, tid, has_registers, stack_bytes;
     uint32_t cpu, unused;           /* cpu: where the event tells the address; else 0 */
 };

@@ -232,6 +232,7 @@ struct pmclua_access {
     uint32_t kind, certainty, size, is_write;
     uint32_t is_of_thread, is_stack;    /* variables of a thread; a stack */
     uint32_t is_in_frame;          /* of a stack: in the frame of the sample's function */
+    uint32_t is_behind_file;       /* mapped behind `file`, whose zeroed variables may be there */
     uint32_t is_block;             /* a block of the heap: `start`, `bytes` are its */
     uint32_t site;                 /* of a block: for pmclua_data_site; 0: unknown */
     uint32_t cpu;                  /* where the event told the address */

@@ -32,7 +32,7 @@ struct pmclua_data {
 };
 
 /* Larger mappings that a stack pointer leads into are no stack alone; the lowest byte that code may use below it. */
-enum { STACK_MOST = 64 << 20, RED_ZONE = 128 };
+enum { STACK_MOST = 64 << 20, RED_ZONE = 128, GUARD_MOST = 1 << 16 };
 
 enum { LOWEST = 4096 };            /* nothing is mapped below */
 
@@ -138,6 +138,15 @@ static int is_on_stack(uint64_t address, uint64_t pointer, const struct mapping 
     return mapping || address - (pointer - RED_ZONE) < STACK_MOST;
 }
 
+/* The C library's stacks lie behind a page that nobody may touch, and something else is below; Go's lie among other things
+ * in its heap. */
+static int is_guarded(struct pmclua_data *data, uint32_t pid, uint64_t pointer)
+{
+    const struct mapping *stack = maps_find(&data->maps, pid, pointer);
+    const struct mapping *guard = stack ? maps_find(&data->maps, pid, stack->start - 1) : NULL;
+    return guard && is_memory(data, guard->file) && maps_find(&data->maps, pid, stack->start - 1 - GUARD_MOST) != guard;
+}
+
 static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struct pmclua_access *access)
 {
     const struct mapping *mapping = maps_find(&data->maps, access->pid, access->address);
@@ -152,6 +161,7 @@ static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struc
     access->bytes = mapping->bytes;
     access->number = mapping->number;
     access->file = (file ? file : mapping)->file + 1;
+    access->is_behind_file = file != NULL;
     access->offset = file ? access->address - file->start + file->offset : access->address - mapping->start + mapping->offset;
 }
 
@@ -249,7 +259,8 @@ static int find_accesses(struct pmclua_data *data, struct pmclua_access *accesse
             access->kind = PMCLUA_DATA_AT;
             access->certainty = PMCLUA_DATA_TOLD;
             access->address = sample->data_address;
-            find_mapping(data, 0, access);
+            int is_stack = is_guarded(data, sample->pid, sample->stack_pointer);
+            find_mapping(data, is_stack ? sample->stack_pointer : 0, access);
         }
     }
     return 0;

@@ -97,7 +97,7 @@ static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uin
                 return 0;
             }
     }
-    return -ENOENT;
+    return -ERANGE;
 }
 
 int pmclua_symbols_variable(struct pmclua_symbols *symbols, uint64_t offset, struct pmclua_variable *variable)

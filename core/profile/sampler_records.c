@@ -28,6 +28,9 @@ static int has_addresses(const struct pmclua_attr *attr)
         || native.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ || native.config == PERF_COUNT_SW_ALIGNMENT_FAULTS;
 }
 
+/* Faults tell whose stack they are on by its pointer; with precision there is none that fits the address. */
+static int has_pointer(const struct pmclua_attr *attr) { return has_addresses(attr) && native_of(attr).precise_ip == 0; }
+
 static int has_source(const struct pmclua_attr *attr) { return native_of(attr).precise_ip > 0; }
 
 void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua_sampler *sampler)
@@ -37,6 +40,10 @@ void sampler_ask_for_records(struct perf_event_attr *native, const struct pmclua
         native->sample_type |= PERF_SAMPLE_DATA_SRC;
     if (has_addresses(&sampler->asked.attr)) {
         native->sample_type |= PERF_SAMPLE_CPU;
+        if (has_pointer(&sampler->asked.attr)) {
+            native->sample_type |= PERF_SAMPLE_REGS_USER;
+            native->sample_regs_user = 1ull << STACK_POINTER;
+        }
         return;
     }
     native->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -124,6 +131,8 @@ int sampler_take_record(struct pmclua_sampler *sampler, const struct perf_event_
     if (is_told && word < end) {
         out->cpu = (uint32_t)*word++;
         out->data_source = has_source(&sampler->asked.attr) && word < end ? *word : 0;
+        if (has_pointer(&sampler->asked.attr) && end - word >= 2 && *word == PERF_SAMPLE_REGS_ABI_64)
+            out->stack_pointer = word[1];
     } else if (!is_told)
         take_registers(out, word, end);
     return 0;

@@ -37,6 +37,14 @@ describe("a profile of page faults", function()
     assert.equal(0, where.count(profile, "g"))
   end)
 
+  it("tells stacks of threads, and what is mapped behind a file by itself", function()
+    local program = where.program("behind.c", "-g", "-pthread")
+    local data, counts = pmc.where(program, { event = "page-faults", data = true }).profiles[1].data, {}
+    for _, line in ipairs(data.lines) do counts[line.fn] = line.count end
+    assert.equal(400, counts["memory of 1.56 MiB"])
+    assert.is_true((counts["stack of other threads"] or 0) >= 8 * 16)
+  end)
+
   it("has those of threads", function()
     local profile = faults "thread"
     is_exact(profile)

@@ -31,6 +31,7 @@ local CERTAINTIES = { [C.PMCLUA_DATA_TOLD] = "told", [C.PMCLUA_DATA_EXACT] = "ex
 ---@field is_write boolean
 ---@field is_stack boolean
 ---@field is_in_frame boolean of a stack: in the frame of the function that was sampled
+---@field is_behind_file boolean mapped behind `file`, whose zeroed variables may be there
 ---@field is_block boolean a block of the heap: `start` and `bytes` are its
 ---@field site? integer of a block: its number in `pmclua.core.HeapLog`
 ---@field source ffi.cdata* as the PMU tells it (perf_mem_data_src); 0: it does not
@@ -49,6 +50,7 @@ local function access_of(raw)
   return { kind = KINDS[raw.kind], file = raw.file > 0 and tonumber(raw.file) or nil, code = code,
     code_offset = exact(raw.code_offset), has_place = raw.certainty <= C.PMCLUA_DATA_NEXT,
     is_write = raw.is_write ~= 0, is_stack = raw.is_stack ~= 0, is_of_thread = raw.is_of_thread ~= 0,
+    is_behind_file = raw.is_behind_file ~= 0,
     is_in_frame = raw.is_in_frame ~= 0, is_block = raw.is_block ~= 0,
     source = raw.source, cpu = raw.certainty == C.PMCLUA_DATA_TOLD and tonumber(raw.cpu) or nil,
     site = raw.site > 0 and tonumber(raw.site) or nil,
@@ -218,15 +220,16 @@ end
 ---@field is_of_threads boolean each thread has its own
 
 local function variable_of(raw, result)
-  if result < 0 then return nil end
+  if result < 0 then return nil, core.errno_name(-result) end
   return { name = ffi.string(raw.name), address = exact(raw.address), bytes = exact(raw.bytes),
     offset = exact(raw.offset), is_of_threads = raw.is_of_threads ~= 0 }
 end
 
---- The variable that has a byte of a file; nil: none.
+--- The variable that has a byte of a file; nil: none. ERANGE: the program that is loaded from it has nothing there.
 ---@param its pmclua.core.Symbols
 ---@param offset number in the file
 ---@return pmclua.core.Variable?
+---@return string? code
 function M.variable(its, offset)
   local raw = ffi.new "struct pmclua_variable"
   return variable_of(raw, C.pmclua_symbols_variable(symbols.handle_of(its), offset, raw))

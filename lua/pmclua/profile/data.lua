@@ -64,6 +64,7 @@ end
 -- The name of a file's place that no known variable covers.
 local function file_object(file, symbols, offset)
   local is_code = symbols and symbols:code(offset) ~= nil
+  if file.path:find "^/dev/zero" then return { fn = "shared memory", file = "[shared]", kind = "mapping" } end
   local form = is_code and "code of %s" or symbols and "data of %s without a name" or "file %s"
   return { fn = form:format(base_name(file.path)), file = file.path, build_id = file.build_id,
     kind = "mapping" }
@@ -87,15 +88,26 @@ local function memory_object(file, access)
   return { fn = name, file = kind, kind = kind == "[heap]" and "heap" or "mapping" }
 end
 
+local NO_FILE = { path = "//anon" }
+
+local function mapped_object(self, file, access)
+  local object = self.memory[access.number] or memory_object(file, access)
+  self.memory[access.number] = object
+  return object
+end
+
 -- ---- blocks of the heap ----
 
 local SHOWN_FRAMES = 3
 
--- Functions that only pass on what others ask for: of the C and C++ libraries.
+-- Functions that only pass on what others ask for: of the C and C++ libraries, Rust's and Python's.
+local PASSING = { "^operator new", "^std::", "^__gnu_cxx::", "^<?alloc::", "^__r[ud][sl]t?_",
+  "^<?hashbrown::", "^_?PyObject_%a*[Aa]lloc$", "^_?PyMem_%a*[Aa]lloc$" }
+
 local function is_passed_on(path, fn)
   local name = base_name(path)
   return name:find "^libc[.-]" or name:find "^libstdc%+%+" or name:find "^pmclua%-heap"
-    or fn:find "^operator new" or fn:find "^std::" or fn:find "^__gnu_cxx::"
+    or lists.any(PASSING, function(pattern) return fn:find(pattern) ~= nil end)
 end
 
 -- What starts a program's or a thread's own first function.
@@ -164,13 +176,16 @@ end
 
 local function unknown_object() return { fn = "unknown memory", file = "[unknown]", kind = "mapping" } end
 
--- The variable that a byte of a file belongs to. Files of data have no symbols, and nothing is said of that.
+-- The variable that a byte of a file belongs to, and whether its program has nothing there. Files of data have no symbols,
+-- and nothing is said of that.
 local function variable_at(self, file, offset)
   if self.is_elf[file] == nil then
     self.is_elf[file] = file.build_id ~= nil or core.read_beginning(file.path, 4) == "\127ELF"
   end
   local symbols = self.is_elf[file] and self.attribution:symbols(file)
-  return symbols and accesses.variable(symbols, offset), symbols
+  if not symbols then return nil end
+  local variable, code = accesses.variable(symbols, offset)
+  return variable, symbols, code == "ERANGE"
 end
 
 local function thread_object(self, access)
@@ -189,12 +204,9 @@ local function found_object(self, access)
   if access.is_stack then return stack_object(self, access) end
   local file = access.file and self.found.files[access.file]
   if not file then return unknown_object() end
-  if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then
-    local object = self.memory[access.number] or memory_object(file, access)
-    self.memory[access.number] = object
-    return object
-  end
-  local variable, symbols = variable_at(self, file, access.offset)
+  if file.path:sub(1, 1) ~= "/" or file.path:find "^//anon" then return mapped_object(self, file, access) end
+  local variable, symbols, is_beyond = variable_at(self, file, access.offset)
+  if is_beyond and access.is_behind_file then return mapped_object(self, NO_FILE, access) end
   if variable then return variable_object(self, file, symbols, variable) end
   return file_object(file, symbols, access.offset)
 end
@@ -330,7 +342,7 @@ local function say_of_heap(attribution, heap)
       .. "memory, without their site; run pmclua within it", text.plural(heap.elsewhere, "program"))
   elseif heap.processes == 0 then
     attribution:say("no allocation was recorded: programs that are linked statically or gain rights load no "
-      .. "library (LD_PRELOAD)")
+      .. "library (LD_PRELOAD), and Go's runtime calls no malloc")
   end
   if heap.lost > 0 then
     attribution:say("the log of allocations was full after %d events: later blocks are memory, without their "
