@@ -62,7 +62,7 @@ local function stray_keys(list)
   return keys, length
 end
 
---- What would be lost of a list, because it has a name or comes after a nil, in words with the way to write it.
+--- A message naming the elements of a list that would be lost, for they have a name or come after a nil, and the way to write it.
 ---@param what string the list's name
 ---@param list table
 ---@param spelled? fun(key: string, value: any): string how such an entry is written; default: its value alone

@@ -31,7 +31,7 @@ end
 
 M.decimal = decimal
 
--- What neither digits nor units can show.
+-- Values that neither digits nor units can show.
 local function odd(value)
   if value == nil then return ABSENT end
   if type(value) == "number" and value - value ~= 0 then

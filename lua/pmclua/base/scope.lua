@@ -11,7 +11,7 @@ local function names_of(scope)
   return require("pmclua.base.lists").joined { keys(scope), keys(_G) }
 end
 
--- What there is under another name: pmc's own, and how one leaves.
+-- The full name of pmc's own functions, and of exit.
 local function elsewhere(name)
   if name == "exit" or name == "quit" then return "os.exit" end
   for _, field in ipairs(getmetatable(require "pmclua").__fields()) do

@@ -115,7 +115,7 @@ local function report(result, overrides)
   end
 end
 
---- What would run, where the command line asks for that alone.
+--- Prints the plan, if the command line asks for that alone.
 ---@param experiment pmclua.Experiment
 ---@param overrides pmclua.Overrides
 ---@return string?

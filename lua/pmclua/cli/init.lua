@@ -84,7 +84,7 @@ function M.guard(fn)
   end)
 end
 
--- What may be why something was refused, where the refusal does not say so.
+-- A possible cause of a refusal that does not name one.
 local function name_unmounted(problem, said)
   local field = require("pmclua.base.raised").field
   if not field(problem, "operation") or field(problem, "misuse") then return end

@@ -114,7 +114,7 @@ function M.waiting()
   return experiment and experiment.waiting()
 end
 
---- What to say where an experiment was declared and is neither run nor returned; nil where none was.
+--- A remark if an experiment was declared and neither run nor returned; nil if none was.
 ---@param before? pmclua.Experiment one that was waiting already, which the caller may run later
 ---@return string?
 function M.forgotten(before)

@@ -110,7 +110,7 @@ function M.command(argv, launch)
   return require("pmclua.workload").command(spec)
 end
 
---- What --launch and --ranks say: the launcher's words, and the factor that {ranks} in them is. Without --ranks it is
+--- The values of --launch and --ranks: the launcher's words, and the factor that {ranks} in them is. Without --ranks it is
 --- the number of tasks of the Slurm job that this process is in.
 ---@param options { launch?: string, ranks?: string[] }
 ---@return { words: string, factors?: table[] }? nil: nothing is launched

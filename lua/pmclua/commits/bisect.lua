@@ -177,7 +177,7 @@ local function note_benchmark(self, step)
   end
 end
 
--- What the first step consists of, between its two sides: a count by place, a time by ledgers.
+-- Explains the first step between its two sides: a count by place, a time by ledgers.
 local function add_why(self)
   local step, options = self.steps[1], self.options
   if not step or options.why == false or #step.commits > 1 then return end

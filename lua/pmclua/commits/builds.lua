@@ -73,7 +73,7 @@ function Builds:draws_layouts()
   return self.options.layouts ~= nil or self.options.build:find("{seed}", 1, true) ~= nil
 end
 
--- What decides on a build, but for the seed.
+-- All inputs of a build but the seed.
 local function inputs_of(self, hash)
   local repository, options = self.repository, self.options
   self.keys[hash] = self.keys[hash] or repository:inputs(hash, options.paths) .. "\n"
@@ -217,7 +217,7 @@ local function lock(folder)
   return path
 end
 
--- What was building where pmclua was killed goes on, and would write into the folder that is made anew.
+-- A build goes on after pmclua was killed, and would write into the folder that is made anew.
 local function await_end(folder)
   local flock, log = tools.find "flock", folder .. ".log"
   if not flock or not core.stat(log) then return end

@@ -100,7 +100,7 @@ function M.confirming(posterior, runs)
   return max(4, min(wanted, 1e6))
 end
 
---- What a whole search will take: draws, runs, seconds.
+--- The expected cost of a whole search: draws, runs, seconds.
 ---@param posterior pmclua.Posterior
 ---@param costs pmclua.SearchCosts
 ---@param commits integer

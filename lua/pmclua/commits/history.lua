@@ -47,7 +47,7 @@ local function described(name, commit)
     date = commit.date }
 end
 
--- What git says of the names, in the order of its history where it knows all of them; CHANGED ones after their commits.
+-- The commits of the names, in git's order if it knows all of them; CHANGED ones after their commits.
 local function known(names, repo)
   local list = lists.map(names, function(name)
     local is_there, commit = pcall(function() return repo:commit(repo:resolve((name:gsub("%+$", "")))) end)

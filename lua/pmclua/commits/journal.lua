@@ -50,7 +50,7 @@ local function read(self, about)
     self.stored[key] = self.stored[key] or {}
     table.insert(self.stored[key], lines[i])
   end
-  -- What was cut off is gone: the next line starts anew.
+  -- Drop a line that was cut off: the next one starts anew.
   if not said:find "\n$" then core.replace(self.path, said:match "^(.*\n)" or "") end
 end
 
@@ -81,7 +81,7 @@ function Journal:write(line)
   if self.put then self.put(json.encode(line) .. "\n") end
 end
 
---- What was stored next under a key; else what `make` returns, which is stored.
+--- The next value stored under a key; if there is none, stores the result of `make`.
 ---@param key string
 ---@param make fun(): table
 ---@return table line

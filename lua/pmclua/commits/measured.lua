@@ -232,7 +232,7 @@ local function extremes(self, commits)
   if low and high.middle - low.middle > NAMED then return commit, low, high end
 end
 
---- What layouts alone change, of a commit whose draws were far apart: its slowest layout against its fastest, run anew in
+--- The effect of layout alone, for a commit whose draws were far apart: its slowest layout against its fastest, run anew in
 --- turns. That draws are apart proves nothing: the machine differs between them, too.
 ---@param commits pmclua.Commit[]
 ---@param event string

@@ -130,7 +130,7 @@ function Repository:order(hashes)
     :gmatch "%x+")
 end
 
---- What a build reads of a commit: the hashes of its trees, or of some paths alone.
+--- The inputs of a commit's build: the hashes of its trees, or of some paths alone.
 ---@param hash string
 ---@param paths? string[] from the top
 ---@return string

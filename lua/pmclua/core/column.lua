@@ -50,7 +50,7 @@ local function move(column, kind, room)
   column.data, column.kind, column.absent, column.room = data, kind, about.absent, room
 end
 
--- Has the data take one more element of this value.
+-- Appends one element of this value.
 local function make_room(column, value)
   local kind = math.max(column.kind, 1)
   while not (KINDS[kind].takes(value) and (column.data or KINDS[kind].takes(column.value))) do

@@ -149,7 +149,7 @@ end
 
 function Live:close() C.pmclua_live_close(ffi.gc(self.handle, nil)) end
 
---- What each sample accessed, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
+--- The access of each sample, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
 --- without Capstone.
 ---@param found pmclua.core.Samples with samples by themselves
 ---@param symbols_of fun(file: integer): pmclua.core.Symbols? of files by number
@@ -192,7 +192,7 @@ local MACHINES = { x64 = 62, arm64 = 183 }     -- EM_*
 ---@field registers (number|ffi.cdata*)[] as the machine numbers them, from 0: rax rcx rdx rbx rsp …; x0 to x30, sp
 ---@field flags? integer
 
---- What the instruction of a recorded sample accessed; with `certainty`, "exact", "redone", "next", "chain" or "base".
+--- The access of a recorded sample's instruction; `certainty` is "exact", "redone", "next", "chain" or "base".
 ---@param recorded pmclua.core.Recorded
 ---@return pmclua.core.Access? nil and the name of an errno: ELIBACC without Capstone
 ---@return string? code

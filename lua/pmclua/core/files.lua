@@ -181,7 +181,7 @@ end
 local file_uid, file_bytes              -- made once
 local ANYBODY = {}
 
--- What `read(fd)` returns of a regular file that is open; nil and the errno's number.
+-- Calls `read(fd)` on a regular file; nil and the errno's number.
 local function with_plain(path, who, read)
   if not file_uid then file_uid, file_bytes = ffi.new "uint32_t[1]", ffi.new "uint64_t[1]" end
   local fd = C.pmclua_open_plain(path, who.owner and 1 or 0, file_uid, file_bytes)

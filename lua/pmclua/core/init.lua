@@ -221,7 +221,7 @@ function core.attr_bytes(fields)
   return ffi.string(attr, ffi.sizeof(attr))
 end
 
---- What went wrong, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the
+--- An error, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the
 --- pid is the descriptor of its folder.
 local function failure_table(failure, is_cgroup)
   return {
@@ -330,7 +330,7 @@ function Event:close() core.private_close(self) end
 local Group = {}
 Group.__index = Group
 
--- What each way of reading asks of the core: "auto" and "user" are the same to it.
+-- The core's number for each way of reading: "auto" and "user" are the same to it.
 local READS = { syscall = 0, auto = C.PMCLUA_READ_USER, user = C.PMCLUA_READ_USER,
   toggle = C.PMCLUA_READ_TOGGLE }
 local METHODS = { [C.PMCLUA_BY_SYSCALL] = "syscall", [C.PMCLUA_BY_USER] = "user",

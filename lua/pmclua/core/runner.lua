@@ -30,7 +30,7 @@ local REGION_STAGES = stages("PMCLUA_STAGE_REGION_",
 
 local TAKE = { times = C.PMCLUA_TAKE_TIMES, io = C.PMCLUA_TAKE_IO }
 
---- What a run is asked to take from Linux's accounts, as the number of its field "take".
+--- The accounts of Linux a run reads, as bits of its field "take".
 ---@param accounts table<"times"|"io", true>
 ---@return integer
 function M.take(accounts)
@@ -39,7 +39,7 @@ function M.take(accounts)
   return flags
 end
 
---- What a runner on another node must be, to be this one's (pmclua_build).
+--- The build identity that a runner on another node must have, too (pmclua_build).
 M.BUILD = ffi.string(C.pmclua_build())
 
 --- The exit statuses of a runner that lost its connection, has no memory for a message, no descriptor for itself.
@@ -168,7 +168,7 @@ local function add_accounts(into, result, taken)
   end
 end
 
--- What follows it: the counts of regions, a profile, times of system calls.
+-- The blocks that follow an answer: counts of regions, a profile, times of system calls.
 local function add_blocks(into, result)
   if result.region_u64s > 0 then
     into.regions = require("pmclua.core.regions").read(C.pmclua_result_regions(result), result.region_path)

@@ -236,7 +236,7 @@ function Symbols:build_id()
   return core.private_hex(bytes, math.min(count, 64))
 end
 
---- What the instruction at an offset in the file belongs to; nil: the offset is in none of its code. Raises where
+--- The function and line of the instruction at an offset in the file; nil: no code is there. Raises where
 --- there is no memory to tell.
 ---@param offset number
 ---@return pmclua.core.Code?

@@ -115,7 +115,7 @@ local function add_metrics(declaration)
   end
 end
 
--- What a named metric calls a field of which there is no event, and why there is none.
+-- A named metric's name for a field without an event, and why there is none.
 local function absent_of(metric, field)
   for name, input in pairs(metric.stored and metric.stored.inputs or {}) do
     if #input.fields == 0 and name:gsub("-", "_") == field then return name, input.why end
@@ -139,7 +139,7 @@ local function add_for_named(declaration, have, metric)
   end
 end
 
--- What a formula may mean: what is there, what Valgrind counts, and system calls.
+-- The names a formula may use: events of this machine, Valgrind's, and system calls.
 local function known_fields(have)
   local simulated = require "pmclua.event.simulated"
   local system_call = require "pmclua.event.system_call"

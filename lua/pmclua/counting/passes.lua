@@ -29,7 +29,7 @@ end
 
 local NOT_THERE = "it counts only what an experiment runs for it: commands, and under Valgrind kernels"
 
--- What opening an event comes to where `target` (nil: this thread) is counted; event.where says where.
+-- Tries to open an event on `target` (nil: this thread); event.where says where.
 -- `leader` is that of its group, tried before.
 local function try_on(event, target, leader)
   local why

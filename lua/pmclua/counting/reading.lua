@@ -79,7 +79,7 @@ end
 ---@return boolean
 function M.may_be_too_small(event) return event.grain_ns ~= nil or must_advance(event) end
 
--- What no core does in a nanosecond: cycles, instructions, and what any event may add up to (of the CPUs of today,
+-- More per nanosecond than any core does: cycles, instructions, and sums of any event (of the CPUs of today,
 -- loads that wait in each cycle come to some 300). Times and counts are not read at the same instant: SLACK_NS.
 local CYCLES, INSTRUCTIONS, ANYTHING, SLACK_NS = 20, 200, 1000, 1e5
 local HARDWARE, CACHE, RAW = 0, 3, 4            -- linux/perf_event.h

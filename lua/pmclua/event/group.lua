@@ -50,7 +50,7 @@ local function check_cpus(events, entry)
   end
 end
 
--- What is read from the record belongs to no group of the OS kernel: it stands behind the group.
+-- Events read from the record belong to no group of the OS kernel: they stand behind the group.
 local function counted_first(events)
   local ordered, others = {}, {}
   for _, event in ipairs(events) do table.insert(event.attr and ordered or others, event) end

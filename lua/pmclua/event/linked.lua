@@ -61,7 +61,7 @@ end
 
 -- ---- hardware -----------------------------------------------------------------------------------------------
 
--- What glibc asks of a CPU before it takes libraries from glibc-hwcaps/x86-64-vN, beyond the level below.
+-- CPU flags, beyond the level below, that glibc requires for libraries of glibc-hwcaps/x86-64-vN.
 local LEVELS = {
   [2] = "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3", [3] = "avx avx2 bmi1 bmi2 f16c fma abm movbe",
   [4] = "avx512f avx512bw avx512cd avx512dq avx512vl",
@@ -184,7 +184,7 @@ end
 local Linked = {}
 Linked.__index = Linked
 
---- What a program loads; nil where it is loaded by itself or cannot be read: nobody knows what it would load later.
+--- The libraries a program loads; nil if the program is loaded by itself or cannot be read: nobody knows what it would load later.
 ---@param image pmclua.functions.Image
 ---@return pmclua.Linked?
 function M.of(image)

@@ -212,7 +212,7 @@ local function search(list, words)
   return lists.append(called, described)
 end
 
--- What forbids one tracepoint forbids all, and closing one takes the OS kernel 30 ms: one stands for all.
+-- One tracepoint stands for all: what forbids one forbids all, and closing one takes the OS kernel 30 ms.
 local function only_available(list)
   local available, tracepoints = require("pmclua.event").available, nil
   return lists.where(list, function(entry)
@@ -269,7 +269,7 @@ local function unconfirmed(filter)
   return has_arm and UNCONFIRMED or nil
 end
 
---- What a list lacks although it was asked for, and why.
+--- The parts of a list that were asked for and are missing, and why.
 ---@param filter pmclua.event.Filter?
 ---@return string[]
 function M.silences(filter)

@@ -28,7 +28,7 @@ local function period_of(bitmap)
   return 0
 end
 
--- What perf sets for Intel PT unless a config is given: tools/perf/arch/x86/util/intel-pt.c.
+-- perf's settings for Intel PT without a config: tools/perf/arch/x86/util/intel-pt.c.
 local function processor_trace_defaults(pmu)
   local defaults = {}
   local function add(name, value)

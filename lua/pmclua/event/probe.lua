@@ -4,7 +4,7 @@
 --   kprobe:do_sys_openat2  kretprobe:do_sys_openat2
 --   uprobe/path='/usr/bin/ls',offset=0x1234,retprobe/   kprobe/func=vfs_read,offset=4/   kprobe/addr=0x…/
 --
--- What the OS kernel takes as a pointer, attr.uprobe_path and attr.kprobe_func, is text here.
+-- attr.uprobe_path and attr.kprobe_func, pointers to the OS kernel, are text here.
 
 local core = require "pmclua.core"
 local probe_kind = require "pmclua.event.probe_kind"

@@ -146,7 +146,7 @@ end
 ---@return boolean
 function M.is_of_heap(event) return HEAP[event.simulated[1]] or false end
 
---- What Valgrind must simulate for some events of one tool.
+--- The simulations that events of one Valgrind tool need.
 ---@param events pmclua.Event[]
 ---@return { cache: boolean, branch: boolean, heap: true? }
 function M.needs(events)

@@ -82,7 +82,7 @@ function M.all(root)
   return lists.where(text.lines(read_text(root .. "/available_events")), is_tracepoint)
 end
 
---- What a tracepoint tells, and a filter may ask: the names of its own fields.
+--- The names of a tracepoint's own fields, which a filter may use.
 ---@param root string
 ---@param name string "system:name"
 ---@return string[] empty where tracefs may not be read

@@ -25,7 +25,7 @@ local FORMS = {
   tracepoint = "SYSTEM:NAME",
 }
 
--- What is only the beginning of an event: a PMU without terms, a system of tracepoints, "mem".
+-- Blames a mere beginning of an event: a PMU without terms, a system of tracepoints, "mem".
 local function blame_beginning(item, tree, options)
   local head, second = item.words[1], item.words[2]
   local word = head.text

@@ -57,7 +57,7 @@ function M.batches(declaration, plan, run)
   end
   local ahead
   return function()
-    -- What ran since may have been enough for it.
+    -- The runs since then may have been enough for it.
     if ahead and is_over(run, ahead) then ahead = nil end
     local steps = { ahead or next_wanted() }
     -- A simulated pass is run under Valgrind from here, one repetition after the other.

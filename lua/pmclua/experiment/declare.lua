@@ -42,7 +42,7 @@ local DEFAULTS = { warmup = 2, on_failure = "stop", passes = "rerun", read = "au
 -- (tests/bench/honesty.lua).
 local TO_COMPARE, TO_MEASURE = 30, 20
 
--- What the table of signatures says of each key; values that are more than a type have checkers of their own.
+-- Checks each key against the table of signatures; values that are more than a type have checkers of their own.
 local function check_keys(spec, wrong)
   local out, record = {}, signatures.record("experiment_keys", "measuring")
   for _, key in ipairs(sorted_keys(spec)) do
@@ -88,7 +88,7 @@ local function check_primary(declaration, wrong)
   declaration.primary = is_known and field or fields[1]
 end
 
--- What is sampled is counted, too, in a pass before: those that are not among the events already.
+-- Sampled events are counted, too, in a pass before: adds those that are not among the events already.
 local function add_sampled(declaration)
   declaration.events = declaration.events or {}
   local known = lists.set(lists.column(declaration.events, "field"))

@@ -47,7 +47,7 @@ function Log:reset()
       core.errno_text(errnum)), hint = "set TMPDIR to a folder of yours that has room" }, 0)
 end
 
---- What a command's environment is changed by; what it preloads already stays.
+--- The change to a command's environment; libraries that it preloads already stay.
 ---@param preloaded? string
 ---@return table<string, string>
 function Log:environment(preloaded)

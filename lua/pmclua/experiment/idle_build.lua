@@ -42,13 +42,13 @@ local function newest_in(folder, deep, found)
   end
 end
 
---- What there is before a build.
+--- The programs as they are before a build.
 ---@param workloads table[]
 ---@param levels table
 ---@return table<string, any> when each file was changed, by path
 function M.before(workloads, levels) return programs_of(workloads, levels) end
 
---- What to say where a build left all programs as they were.
+--- A remark if a build left all programs as they were.
 ---@param workloads table[]
 ---@param levels table
 ---@param before table<string, any> of `before`

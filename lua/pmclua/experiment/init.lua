@@ -220,7 +220,7 @@ local function is_run_here(workload)
 end
 local function is_command(workload) return type(workload) == "table" and workload.kind == "command" end
 
--- What calls MPI_Init can do so once in a launch.
+-- A process can call MPI_Init only once in a launch.
 local function check_repeated(declaration, options)
   local _, size = require("pmclua.host.rank").number()
   local runs = declaration.repetitions + declaration.warmup
@@ -345,7 +345,7 @@ local function is_idle(declaration, options, plan)
     and lists.all(declaration.gate or {}, function(limit) return limit.relative ~= nil end) or false
 end
 
--- What to say before limits are measured that so few repetitions cannot decide; nil: they may.
+-- A remark for limits that so few repetitions cannot decide; nil: they can.
 local function too_few(declaration)
   local fewest = require("pmclua.experiment.layout").FEWEST
   if not declaration.against or declaration.stop or declaration.repetitions >= fewest then return nil end

@@ -10,7 +10,7 @@ local planner = require "pmclua.experiment.plan"
 
 local M = {}
 
--- What the fastest cell's repetition takes at least, and the slowest's at most; `least` will do for the fastest where
+-- The fastest cell's repetition takes at least `target`, the slowest's at most `most`; `least` will do for the fastest where
 -- the slowest would take too long. `trials`: runs of which the fastest counts.
 local LIMITS = {
   -- ns: two reads (about 2 µs) are under 1 % of a repetition

@@ -47,14 +47,14 @@ local SUMMED = { "user_ns", "system_ns", "minor_faults", "major_faults", "volunt
   "involuntary_switches", "on_cpu_ns", "wait_ns", "off_cpu_ns", "read_bytes", "write_bytes", "read_chars",
   "write_chars", "read_calls", "write_calls" }
 
--- Of the launcher, which is not the program.
+-- Drops the launcher's own counts: it is not the program.
 local function forget_own(whole)
   for _, name in ipairs(SUMMED) do whole[name] = nil end
   whole.max_rss_bytes, whole.readings, whole.threads, whole.launcher = nil, {}, 0, nil
   whole.dropped, whole.unseen, whole.left = nil, nil, nil
 end
 
--- What a task's counts lack, all lack.
+-- A loss in one task's counts is a loss of the sum.
 local LACKING = { "dropped", "unseen", "left", "launcher" }
 
 local function take_lacking(whole, tasks)

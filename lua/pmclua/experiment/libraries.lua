@@ -12,7 +12,7 @@ local M = {}
 
 local MOST_INTERPRETERS = 4             -- as in Linux
 
--- What `env` would set and execute, for `env LD_PRELOAD=x.so ./program`.
+-- The command and environment of `env LD_PRELOAD=x.so ./program`.
 local function through_env(command, words, environment)
   while words[1] and words[1]:match "[^/]*$" == "env" do
     local at = 2
@@ -44,7 +44,7 @@ local function paths_of(program, cwd, library_path, preload)
   return closure and closure:paths() or {}
 end
 
--- What is preloaded by its path goes into every program that is started, whatever the first one loads.
+-- A library preloaded by its path goes into every program started, whatever the first one loads.
 local function preloaded_files(cwd, preload)
   return lists.map(lists.collect((preload or ""):gmatch "[^%s:]+"), function(name)
     local path = name:sub(1, 1) == "/" and name or cwd and cwd .. "/" .. name or name

@@ -17,7 +17,7 @@ Marking.__index = Marking
 
 local M = {}
 
---- What `regions = "marks"` says, or `{ "marks", entries = true }`: then each entry of a mark is a value,
+--- `regions = "marks"`, or `{ "marks", entries = true }`: then each entry of a mark is a value,
 --- instead of a run's sum; or `{ "marks", by = "thread" }`: then each thread has values of its own.
 ---@class pmclua.MarkRegions: pmclua.CommandRegions
 local Regions = {}
@@ -129,7 +129,7 @@ local function thread_parts(mark, result)
 end
 
 local function parts_of(self, mark, result)
-  -- What was taken for an entry of one that has moved is none.
+  -- A mark that has moved has no entries: those seen belong to other marks.
   if marks.has_moved(mark) then
     mark = { name = mark.name, slots = {}, entries = {}, ended = 0, incomplete = mark.incomplete }
   end
@@ -235,7 +235,7 @@ function Marking:take_tables(whole, tasks, groups, made)
     merge(merged, found, task)
     if not self.regions.entries then add_parts(self, all, found, task.result, task) end
   end
-  -- What one rank has lost may be of any mark.
+  -- A rank's loss may belong to any mark.
   for _, mark in ipairs(merged) do mark.incomplete = mark.incomplete or lost end
   add_parts(self, whole.parts, merged, whole)
   lists.append(whole.parts, all)

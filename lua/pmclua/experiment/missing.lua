@@ -25,7 +25,7 @@ function M.new(declaration)
   return setmetatable({ declaration = declaration, remarks = remarks.new() }, Missing)
 end
 
--- What a launcher starts is no child of the command; the first thread alone (inherit = false) has none either way.
+-- A launcher's tasks are not children of the command; with inherit = false no child is counted anyway.
 local function launcher_of(self, step, pass, result)
   local workload, declaration = step.cell.workload, self.declaration
   if workload.kind ~= "command" or declaration.inherit == false or declaration.target then return nil end

@@ -90,7 +90,7 @@ local machine = ({ x64 = x86, arm64 = arm64 })[ffi_arch]
 ---@return boolean
 function M.is_known() return machine ~= nil end
 
---- What replaces an instruction that must not be executed: one that Linux does not emulate, either.
+--- Replaces an instruction that must not be executed; Linux does not emulate this one either.
 ---@return pmclua.core.Instruction
 function M.stand_in()
   local bytes = machine == x86 and "\72\131\236\8" or word(0xd10043ff)       -- sub $8, %rsp; sub sp, sp, #16

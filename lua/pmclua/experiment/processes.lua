@@ -1,6 +1,6 @@
 --- processes.lua: the processes that the repetitions of kernels run in.
 --
--- What a process happens to get (addresses, physical pages, what setup draws at random) is the same in all its
+-- The addresses, physical pages and random draws of setup that a process happens to get are the same in all its
 -- repetitions, so it is processes that vary. Kernels that are set side by side get new ones every few repetitions.
 -- Invariant: all cells get theirs in the same block, so that the processes of two cells are pairs; none begins with the
 -- pages of the one before it, in their order.

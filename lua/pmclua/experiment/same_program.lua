@@ -41,7 +41,7 @@ local function likeness(a, b)
   local ours, theirs = a.workload:program(a.levels), b.workload:program(b.levels)
   if not (ours and theirs) then return nil end
   if ours == theirs then return "file" end
-  -- What is reached by a link may look for its files where the link is.
+  -- A program reached by a link may look for its files beside the link.
   local is_copy = core.real_path(ours) ~= core.real_path(theirs)
     and symbols.is_same_program(ours, theirs) == true and have_same_libraries(ours, theirs, a.workload.cwd)
   return is_copy and "copy" or nil
@@ -66,7 +66,7 @@ local SAID = {
     .. "libraries, and they get the same arguments",
 }
 
---- What is to be said where each cell is the same program as that which its limits are relative to.
+--- A remark if each cell is the same program as the baseline of its limits.
 ---@param declaration pmclua.Declaration
 ---@param cells table[] of a plan
 ---@return string? said nil: they differ, or it is not known

@@ -35,7 +35,7 @@ function M.new(declaration)
     margin = declaration.margin.default }, Waits)
 end
 
---- What the next run of a cell shall read from Linux's accounts (core.take); nil: nothing.
+--- The accounts of Linux that the next run of a cell reads (core.take); nil: none.
 ---@param cell pmclua.PlannedCell
 ---@return integer?
 function Waits:next(cell)

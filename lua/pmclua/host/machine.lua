@@ -60,7 +60,7 @@ end
 ---@return boolean
 function machine.has_proc() return core.stat "/proc/self/stat" ~= nil end
 
---- What of Linux's own file systems is not mounted, and how it is; nil: both are.
+--- Which of Linux's own file systems is not mounted, and how to mount it; nil: both are.
 ---@return string?
 ---@return string? hint
 function machine.unmounted()
@@ -120,7 +120,7 @@ end
 
 local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 
---- What a /proc/cpuinfo tells.
+--- The fields of a /proc/cpuinfo.
 ---@param cpuinfo string of which the first CPU is enough, but for the count
 ---@return string model "unknown" where none is named
 ---@return string? microcode

@@ -22,7 +22,7 @@ end
 local STREAMS = { ["-"] = 1 }
 local FILES, NAMES = { io.stdout, io.stderr }, { "standard output", "standard error" }
 
--- What writes to it, and closes it where it is ours to close.
+-- A writer to it, which closes it where it is ours to close.
 local function open(to, mode)
   local stream = not to and 1 or STREAMS[to] or type(to) == "number" and to
   if not stream then

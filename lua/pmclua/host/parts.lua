@@ -198,7 +198,7 @@ local function cpuset()
   end
 end
 
---- What this process may use: `cpus` by its affinity (nil: /proc does not say), `nodes` of memory, `cpuset` of its
+--- The resources this process may use: `cpus` by its affinity (nil: /proc does not say), `nodes` of memory, `cpuset` of its
 --- cgroup and that cgroup's name (nil: no cgroup has one).
 ---@return { cpus?: integer[], nodes?: integer[], cpuset?: integer[], cgroup?: string }
 function M.allowed()

@@ -56,7 +56,7 @@ end
 --- The variable in which Slurm has the name of a node.
 M.NODE = "SLURMD_NODENAME"
 
--- What a launcher names a launch by; each rank has the same.
+-- Variables in which launchers name a launch; each rank has the same value.
 local LAUNCHES = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PMI_JOBID" }
 
 --- A name of this launch, for files that are of it alone; "launch" where the launcher gives it none.
@@ -119,7 +119,7 @@ end
 ---@return boolean
 function M.reports() return (M.number() or 0) == 0 end
 
---- What rank 0 says of a report that it alone makes; nil: there are no others.
+--- Rank 0's remark on a report that it alone makes; nil: there are no others.
 ---@param options table of a run
 ---@return string?
 function M.remark(options)

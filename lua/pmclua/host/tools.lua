@@ -62,7 +62,7 @@ end
 local HOMES = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
   "XDG_RUNTIME_DIR" }
 
---- What has to change in the environment of a program that pmclua chooses: values by name, false for a variable
+--- Changes to the environment of a program that pmclua chooses: values by name, false for a variable
 --- that has to go.
 ---@return table<string, string|false>
 function M.changes()

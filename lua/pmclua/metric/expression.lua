@@ -267,7 +267,7 @@ local function fold_if(tree, constants)
   return { "if", condition, a, b }
 end
 
---- What is left of a tree: what constants decide is decided, so that the events of branches that are never taken
+--- Folds constants in a tree, so that the events of branches that are never taken
 --- are not needed. { "none", why } stands for what has no value.
 ---@param tree table|number
 ---@param constants { literal: fun(name: string): number?, string?; call: fun(name: string, word: string): number? }

@@ -13,7 +13,7 @@ local groups = lazy.module "pmclua.metric.groups"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
--- What vendors define is loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where
+-- Vendors' metrics are loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where
 -- pmclua has one of that name: tables of AMD and Arm have a backend_bound, too.
 local M = lazy.fields({}, {
   ["pmclua.metric.vendor"] = { vendor_group = "group", vendor_groups = "groups", of_vendor = "named",
@@ -105,7 +105,7 @@ local function with_fields(source)
   end))
 end
 
--- What `make` says of the tree of a text, with the names that it needs; nil and the problem where it is no
+-- Applies `make` to the tree of a text, with the names that it needs; nil and the problem where it is no
 -- such text.
 local function parse(kind, source, make)
   if type(source) ~= "string" then
@@ -292,7 +292,7 @@ end
 -- "cpu_atom/IPC/" to "cpu_atom_IPC", by which formulae can name it.
 local function label_of(metric) return ("%s_%s"):format(metric.pmu, metric.name) end
 
---- What asking for a vendor's metric brings: on a hybrid CPU that of each kind of core that has all its
+--- The metrics that a vendor's name stands for: on a hybrid CPU that of each kind of core that has all its
 --- events, as cpu_core_IPC and cpu_atom_IPC; nil: there is no choice.
 ---@param metric pmclua.Metric
 ---@return pmclua.Metric[]?

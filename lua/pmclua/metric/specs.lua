@@ -103,7 +103,7 @@ function M.resolve(name, pmu)
   local spec = M.of(name, pmu)
   local events, problem = event.parse(spec)
   if not events and spec ~= name then
-    -- What is not of this kind of core: of an uncore PMU, software.
+    -- An event of no kind of core: of an uncore PMU, software.
     local others = event.parse(M.of(name))
     if others then spec, events = M.of(name), others end
   end

@@ -1,6 +1,6 @@
 --- vendor.lua: the metrics that vendors define, from the tables of lua/pmclua/vendor/.
 --
--- What a metric needs is gathered into plain data (definition.lua): its formula and those of the metrics that
+-- A metric's needs are gathered into plain data (definition.lua): its formula and those of the metrics that
 -- it names, what constants are here, and which events each name stands for.
 
 local event = require "pmclua.event"

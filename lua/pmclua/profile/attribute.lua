@@ -68,7 +68,7 @@ local function open_known(self, file)
   return known
 end
 
--- What is known of the file that was mapped; `symbols` is false where there are none. Kept for the files of other
+-- Facts about a mapped file; `symbols` is false where there are none. Kept for the files of other
 -- profiles, too, for as long as it is the same.
 local function known_file(self, file)
   if file.known then return file.known end

@@ -41,7 +41,7 @@ end
 ---@return string
 function M.bare_name(frame) return frame:match "^(.+) %([^()]+%)$" or frame end
 
---- What chains are shown as: a frame has its source file only where another one has its name.
+--- Short forms of chains: a frame has its source file only where another one has its name.
 ---@param list table<string, any>[] each by chain
 ---@return fun(chain: string): string
 function M.shortener(list)

@@ -110,7 +110,7 @@ local function is_passed_on(path, fn)
     or lists.any(PASSING, function(pattern) return fn:find(pattern) ~= nil end)
 end
 
--- What starts a program's or a thread's own first function.
+-- Functions that call a program's or a thread's own first function.
 local STARTS = { "^__libc_start_", "^_start$", "^start_thread$", "^clone3?$", "^__clone3?$",
   "^execute_native_thread_routine$", "^std::rt::lang_start", "__rust_begin_short_backtrace" }
 

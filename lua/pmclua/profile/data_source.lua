@@ -13,10 +13,10 @@ local HIT, MISS = 2, 4
 local LOCKED, TLB_MISS = 2, 4
 local NUMBERS = { "L1", "L2", "L3", "L4", "L2 miss buffer", "memory-side cache", [8] = "uncached",
   [9] = "CXL", [10] = "I/O", [11] = "a cache", [12] = "fill buffer", [13] = "RAM", [14] = "persistent RAM" }
--- Of PMUs that tell the level by a bit.
+-- For PMUs that tell the level by a bit.
 local LEVELS = { { 0x8, "L1" }, { 0x10, "fill buffer" }, { 0x20, "L2" }, { 0x40, "L3" }, { 0x80, "RAM" },
   { 0x300, "RAM", true }, { 0xc00, "cache", true }, { 0x1000, "I/O" }, { 0x2000, "uncached" } }
--- What other caches had, where that took part.
+-- The state of other caches, if they took part.
 local SNOOPS = { { 0x10, "modified in another cache" }, { 0x4, "in another cache" } }
 local SNOOPS_MORE = { "forwarded by another cache", "from a neighbour's cache" }
 

@@ -53,7 +53,7 @@ local NAMES = {
   fault = function(before, fn) return MAJOR[fn] and "major" or before or FAULTS[fn] end,
 }
 
--- What is known after a frame of Linux, from what was known after its caller.
+-- Knowledge of the chain after a frame of Linux, from that after its caller.
 local function step(before, fn)
   local kind = before.kind or kind_of(fn)
   local name_of = NAMES[kind]

@@ -128,7 +128,7 @@ end
 
 -- ---- the rest ------------------------------------------------------------------------------------------
 
--- What remains when all causes that leave a trace have had theirs. A clock's ticks in Linux leave no sample where it is
+-- The cause of the rest, after all causes that leave a trace. A clock's ticks in Linux leave no sample where it is
 -- excluded, and others fall together. Of other events samples are lost without a trace where the PMU's interrupts
 -- come late.
 local function last_cause(found, event)

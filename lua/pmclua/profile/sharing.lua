@@ -271,7 +271,7 @@ local function only_thread(line)
   return next(line.of, tid) == nil and tid or nil
 end
 
--- What a line's only thread writes: the first and the last of it.
+-- The first and last byte that a line's only thread writes.
 local function written(line)
   local first, last
   for _, part in ipairs(line.parts) do

@@ -32,7 +32,7 @@ local function with_path(inlined, source)
   return { own, unpack(inlined, 2) }
 end
 
---- What lines of a program's functions were copied with.
+--- The costs copied with lines of a program's functions.
 ---@param symbols pmclua.core.Symbols of the program
 ---@param functions fun(full: string): pmclua.core.Symbol[]
 ---@return fun(full: string, source?: string, number: integer): table[]? innermost first

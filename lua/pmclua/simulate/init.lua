@@ -211,7 +211,7 @@ local function left_of(self, cell, pass, choices)
   return left
 end
 
---- What is to be expected of the simulated passes when a step begins: whether it is of one, how many of their
+--- The simulated passes' progress when a step begins: whether it is of one, how many of their
 --- repetitions are left at least, and what share of all planned ones they are.
 ---@param step table
 ---@return { is_simulated: boolean, left: integer, share: number }

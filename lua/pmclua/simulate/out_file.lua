@@ -105,7 +105,7 @@ function Reader:take(line)
   elseif line:find "^[%d+*-]" then self:count(line) end
 end
 
---- What each line of the source had, in the file's order. Of callgrind's files, costs of calls are marked `inclusive`:
+--- The costs of each source line, in the file's order. Of callgrind's files, costs of calls are marked `inclusive`:
 --- they are in the lines of the called function already.
 ---@param file pmclua.OutFile|pmclua.HeapFile
 ---@return { file: string, object: string?, fn: string, line: integer, inclusive: true?, calls: integer?, called: string?,

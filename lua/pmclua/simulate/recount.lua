@@ -81,7 +81,7 @@ end
 -- A command line as the log and a file both have it, which spell it differently.
 local function plain(command) return (command:gsub("[^%w]", "")) end
 
---- What cachegrind's files lack: of children that executed nothing, and of programs that were replaced. Nil and why
+--- Counts that cachegrind's files lack: children that executed nothing, and programs that were replaced. Nil and why
 -- where that is not known.
 ---@param found pmclua.ValgrindLog
 ---@param files pmclua.OutFile[]

@@ -35,7 +35,7 @@ local function methodology(value)
   return next(first) and first or field(value, "topdown_methodology")
 end
 
--- What is below a metric: items of the tree are metrics, or groups of them.
+-- The children of a metric: items of the tree are metrics, or groups of them.
 local function children_of(node, by_group)
   local list, seen = {}, {}
   for _, item in ipairs(field(node, "next_items")) do
@@ -112,7 +112,7 @@ local function take_metric(name, metric, place, groups, file, collection)
     description = metric.description or metric.title }
 end
 
--- What is whole in a broken file: events have a code, metrics a formula, and parts of the file their names.
+-- The whole objects of a broken file: events have a code, metrics a formula, and parts of the file their names.
 local function salvaged(text)
   local value = { events = {}, metrics = {} }
   for _, named in ipairs(json_file.named(text)) do

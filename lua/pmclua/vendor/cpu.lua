@@ -36,7 +36,7 @@ function M.identifier(root)
   return x86(cpuinfo) or arm(root) or power(cpuinfo)
 end
 
--- What may stand for a character of an identifier in a mapfile's pattern: POSIX brackets, of which perf's use few.
+-- POSIX brackets in a mapfile's patterns of identifiers; perf's use few.
 local CLASSES = { ["[[:xdigit:]]"] = "%x", ["[[:digit:]]"] = "%d" }
 
 -- The alternatives of "A-(B|C)-D", without brackets: "A-B-D", "A-C-D".

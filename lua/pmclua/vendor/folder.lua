@@ -179,7 +179,7 @@ function M.refusal(folder)
   return not ok and "it cannot be read: " .. (tostring(problem):match ": ([^:]*)$" or problem) or nil
 end
 
--- What a folder has that has no table for a CPU.
+-- Why no table of a folder matches this CPU.
 local function found_instead(folder)
   local mapped = mapped_folders(folder)
   if #mapped > 0 then return "no row of its mapfile.csv is of this CPU" end

@@ -51,7 +51,7 @@ local function cut(collection, path, said)
   collection:cut(said == "" and SILENT or CRASHED, path)
 end
 
--- What perf says, and whether it came to its end: perf 6.1 aborts in one list of thirty, anywhere in it. One that takes
+-- perf's output, and whether it is whole: perf 6.1 aborts in one list of thirty, anywhere in it. A perf that takes
 -- too long or says too much is asked nothing else.
 local function run(path, root, arguments, collection, errors)
   local longest = ""
@@ -95,7 +95,7 @@ local function is_absent(path)
   return not signature and code == "ENOENT"
 end
 
--- What the list calls an event of a PMU without saying its code, as it does where it has no description, and what
+-- Events of PMUs that the list names without a code, as it does where it has no description, and that
 -- sysfs has not.
 local function unsaid(text, root)
   local names = {}

@@ -133,7 +133,7 @@ local function library_text(library)
   return quoted(path)
 end
 
--- What the compiler refuses rather than convert: a string for a number, a number that its parameter cannot hold. Few
+-- Conversions that the compiler refuses: a string for a number, a number that its parameter cannot hold. Few
 -- fractions are exact as a float: where there is one, fractions are not looked at.
 local function conversions_of(declaration, buffers)
   local kinds = { "int-conversion", "overflow", "sign-conversion" }

@@ -168,7 +168,7 @@ function Command:define(message, levels, options)
   if self.grace_ns then message:number("grace", self.grace_ns) end
 end
 
--- What the runner could not do, by its stage; and the stages at which it says on what.
+-- The failed operation by the runner's stage; and the stages whose failure names a file.
 local OPERATIONS = { enter = "run in the folder", read = "read the input", pin = "run on those CPUs",
   start = "start", wait = "learn the end of", node = "take memory from that NUMA node for",
   definition = "define" }

@@ -1,6 +1,6 @@
 --- compile.lua: compiles C to shared objects and caches what the compiler made.
 --
--- What compiles fast is compiled each time. Of what does not, the object is kept, named by the hash of its preprocessed
+-- Fast compilations are done each time. Of slow ones the object is kept, named by the hash of its preprocessed
 -- source and of all else that decides on it (inputs.lua); later that source is preprocessed again. What the linker finds
 -- decides, too, and is not looked into: it is run each time. Kernels are named by their contents. The cache is a private
 -- folder; a file appears in it whole, by rename, or not at all.

@@ -64,7 +64,7 @@ local LANGUAGES = lists.words "c C cc cpp cxx S"
 local MORE_INPUTS = { "^@", "^%-%-?specs", "^%-B", "^%-wrapper", "^%-fplugin", "^%-fprofile", "^%-fmodule",
   "^%-fbranch%-prob", "^%-fauto%-profile", "^%-include%-pch", "^%-Wa,", "^%-X", "^%-f[%w-]*list=" }
 
--- What takes further files into a preprocessed text: directives of the assembler, and precompiled headers.
+-- Directives of the assembler, and precompiled headers, that take further files into a preprocessed text.
 local TAKES_IN = { ".incbin", ".include", "#pragma GCC pch_preprocess" }
 
 -- The user's files that the compiler says it read, in make's format; nil if the text is incomplete.

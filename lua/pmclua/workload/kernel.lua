@@ -96,7 +96,7 @@ end
 --- Whether its code can be placed elsewhere: it is compiled here.
 function Kernel:can_place() return self.library == nil end
 
---- What was compiled when an experiment was checked: it is what runs, whatever became of its source since.
+--- The unit compiled when the experiment was checked: it runs, whatever became of its source since.
 ---@class pmclua.Compiled
 ---@field object string path
 ---@field unit? table of compile.build; nil of a library
@@ -118,7 +118,7 @@ function Kernel:object(session, levels, code, known)
   return placed_object(session, lists.copy(known.unit), known.object, code)
 end
 
---- What the machine code of a snippet is for these levels; nil of any other kernel.
+--- The machine code of a snippet at these levels; nil for any other kernel.
 ---@return pmclua.Copies?
 function Kernel:machine_code(session, levels)
   return self.copies and self.copies(levels, function()

@@ -143,7 +143,7 @@ end
 -- A network's file system shows what other nodes wrote a little later; a change of our own has it look again.
 local TRIES, PAUSE_NS = 6, 1e8
 
---- What the tasks of the latest launch left, by rank.
+--- The results that the tasks of the latest launch left, by rank.
 ---@param expected? integer how many there must be; nil: as many as the launcher said
 ---@return pmclua.LaunchedTask[] tasks
 ---@return string? lacks why they are not all
@@ -193,7 +193,7 @@ end
 
 -- ---- whether an event means the same there ----
 
--- What tells CPUs apart that count by other codes.
+-- Fields of /proc/cpuinfo that tell apart CPUs with other event codes.
 local IDENTITY = { "vendor_id", "cpu family", "model", "CPU implementer", "CPU part" }
 
 local function identity(cpuinfo)

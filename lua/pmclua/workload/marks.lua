@@ -175,7 +175,7 @@ local function losses_of(mark)
   return list
 end
 
---- What marks lack of which it is not known whose it is; nil: nothing.
+--- The losses that belong to no known mark; nil: none.
 ---@param facts table
 ---@return string?
 function M.loss(facts)

@@ -29,10 +29,10 @@ Session.__index = Session
 
 local session = {}
 
---- What is said of a runner that cannot be read from, before the errno's name.
+--- The message for a runner that cannot be read from, before the errno's name.
 session.UNHEARD = "no contact with the runner: "
 
---- What is said of a kernel's runner that lost its connection to us.
+--- The message for a kernel's runner that lost its connection to us.
 session.CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
 
 local function new_host() return { sent = {}, ready = {}, layout = {} } end
@@ -53,7 +53,7 @@ local function take_ahead(self)
   return host
 end
 
---- What would differ between a runner that only ever did nothing and a new one: nothing. So the first kernel
+--- A runner that has done nothing yet is as good as a new one. So the first kernel
 --- takes one that was started ahead.
 local function host_of(self, job)
   if not job.in_runner or job.is_empty and not job.simulated then return self.common end
@@ -131,7 +131,7 @@ function Session:start_ahead(id)
   self.own[id].runner = core.runner(paths.runner())          -- nil: then its first run says why
 end
 
--- What a kernel has left running in its runner (threads, timers, processes) must not run beside another.
+-- Threads, timers and processes that a kernel left in its runner must not run beside another kernel.
 local function rest(self, host)
   if self.debugger then return end
   if host and host.runner and host ~= self.common and not host.is_unused then host.runner:pause() end
@@ -184,7 +184,7 @@ local function define(self, id)
   return self.host.runner:send(self.definitions[id])
 end
 
---- What a runner's own end says where it is none of the workload's doing.
+--- Explains the end of a runner that the workload did not cause.
 ---@param exit integer
 ---@param signal integer 0: none
 ---@return string
@@ -308,7 +308,7 @@ local function receive(self, job, left)
       self.host.runner:send(core.message("stop", self.stopping))
     end
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
-    -- What answers another run is none of ours: a child that a kernel forked may say anything.
+    -- Answers to another run are ignored: a child that a kernel forked may say anything.
     if result and result.sequence == self.sequence then
       return result.outcome == "crashed" and crash(self, job, result) or result
     end

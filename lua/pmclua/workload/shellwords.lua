@@ -4,7 +4,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
--- What a shell would act on, outside quotes. A command that needs it is refused rather than misread.
+-- Characters that a shell would act on, outside quotes. A command that needs them is refused rather than misread.
 local SHELL_ONLY = "[|&;<>()$`*?#~\n]"
 
 --- One character of `text` at `i` outside quotes, or a whole quoted or escaped piece: the piece and the

@@ -86,7 +86,7 @@ local function copies_of(spec, levels)
     message = ("pmc.snippet: unroll must be a number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
 end
 
--- What keeps the snippet's work alive depends on the compiler and its flags only, so it is found once for each.
+-- The code that keeps the snippet's work alive depends on the compiler and its flags only: found once for each.
 local function generator_of(spec)
   local found = {}
   return function(session, unit, levels)

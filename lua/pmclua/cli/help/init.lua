@@ -30,7 +30,7 @@ local function width()
   return math.min(WIDEST, require("pmclua.host.terminal").resolve({ stream = 1 }).width)
 end
 
--- What people want, in the order in which they come to it; scripts of a user's own stand last.
+-- Purposes of scripts, in the order in which users need them; a user's own scripts stand last.
 local PURPOSES = { "count", "compare", "find out why", "gate", "search", "learn", "yours" }
 
 --- The reusable scripts by what people want.

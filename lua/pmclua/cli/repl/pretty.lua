@@ -25,7 +25,7 @@ local function has_own_text(value)
   return type(meta) == "table" and meta.__tostring ~= nil
 end
 
---- What an object of a class shows of itself: what can be done with it, not what is inside.
+--- The display of an object of a class: its methods, not its fields.
 local function object_text(value)
   local class = (getmetatable(value) or {}).__index
   if type(class) ~= "table" then return nil end

@@ -13,7 +13,7 @@ local lists = require "pmclua.base.lists"
 local targets = require("pmclua.base.lazy").module "pmclua.counting.target"
 local text = require "pmclua.base.text"
 
---- Has the methods of core.Group, so that who reads a group can read a target.
+--- Implements the methods of core.Group: a target is read as a group is.
 ---@class pmclua.Watch
 ---@field target pmclua.Target
 ---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
@@ -224,7 +224,7 @@ local function open_newcomers(self, is_new)
   return members
 end
 
--- What CPUs counted before they went offline stays as it is, now that they are back.
+-- Keeps the counts from before CPUs went offline, now that they are back.
 local function end_members_of(self, is_back)
   for _, member in ipairs(self.members) do
     if is_back[member.place.cpu] then
@@ -266,7 +266,7 @@ function M.look()
   end
 end
 
--- What the CPUs that are counted went through since the start.
+-- The changes of the counted CPUs since the start.
 local function find_changes(self)
   if not self.is_counting or not self.hotplug then return end
   self.hotplug:find(self.members, function(member) return read_member(self, member) end)
