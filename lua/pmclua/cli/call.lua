@@ -2,6 +2,7 @@
 --
 -- Invariant: whatever the script does, the one that called it is the running script again afterwards.
 
+local paths = require "pmclua.host.paths"
 local running = require "pmclua.host.running"
 local script = require "pmclua.cli.script"
 
@@ -51,7 +52,6 @@ function M.call(word, ...)
   local path, why = script.find(word)
   if not path then require("pmclua.explain").misuse(why, 3) end
   local chunk = assert(loadfile(path))
-  local paths = require "pmclua.host.paths"
   local current, folder = running.script, paths.script_folder
   local words, before = { [0] = word, ... }, script.waiting()
   script.enter(word, path, { ... })

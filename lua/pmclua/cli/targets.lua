@@ -125,7 +125,7 @@ function M.launch(options)
   ranks = ranks or { os.getenv "SLURM_NTASKS" }
   if not ranks[1] then refuse("--launch: how many are {ranks}? --ranks 4, or --ranks 1,2,4") end
   local words = table.concat(ranks, ","):gmatch "[^,]+"
-  local levels = require("pmclua.base.lists").map(require("pmclua.base.lists").collect(words), function(word)
+  local levels = lists.map(lists.collect(words), function(word)
     return word:find "^%d+$" and tonumber(word) > 0 and tonumber(word)
       or refuse("--ranks takes numbers of ranks, not '%s'", word)
   end)

@@ -4,6 +4,7 @@
 --
 -- A superset of the grammar of perf stat -e, stricter where perf guesses (README.md). Nothing is opened.
 
+local explain = require "pmclua.explain"
 local lazy = require "pmclua.base.lazy"
 local encode = lazy.module "pmclua.event.encode"
 local grammar = lazy.module "pmclua.event.grammar"
@@ -110,7 +111,6 @@ end
 local function parse_or_raise(source, options)
   local events, why = M.parse(source, options)
   if events then return events end
-  local explain = require "pmclua.explain"
   explain.misuse(explain.spec(source, why), 3)
 end
 

@@ -142,7 +142,7 @@ end
 
 -- Where something is searched for, or tried, each unit mask is an event of its own.
 local function add_masks(list, pmu, event)
-  for _, attribute in ipairs(require("pmclua.core").pfm.attributes(event.index)) do
+  for _, attribute in ipairs(core.pfm.attributes(event.index)) do
     if attribute.is_umask then
       local name = ("%s:%s"):format(event.name, attribute.name)
       add(list, "pfm", pmu.name, name, ("%s::%s"):format(pmu.name, name),
@@ -253,7 +253,7 @@ function silences.vendor(filter)
 end
 
 function silences.pfm()
-  if require("pmclua.core").pfm.is_installed() then return nil end
+  if core.pfm.is_installed() then return nil end
   return "events with vendors' names are not listed: libpfm4 is not installed (apt-get install libpfm4)"
 end
 

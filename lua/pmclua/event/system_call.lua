@@ -3,6 +3,7 @@
 -- Invariant: such an event has no attr and needs no rights. It is counted in a pass of its own (simulate/system_calls.lua),
 -- whose times are none of the program's. What it counts is what the tracepoint syscalls:sys_enter_NAME does.
 
+local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
@@ -57,7 +58,6 @@ local NO_RIGHTS = "set-user-ID programs that it starts have no other rights in t
 --- The outcome of trying one.
 ---@return pmclua.event.Trial
 function M.try()
-  local core = require "pmclua.core"
   if not core.stat "/proc/sys/kernel/seccomp" then
     return { status = "unsupported", why = "this kernel has no seccomp filters, by which calls are counted" }
   end

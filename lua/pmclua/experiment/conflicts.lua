@@ -6,6 +6,7 @@ local layout = require "pmclua.experiment.layout"
 local checking = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
 local cell_names = require "pmclua.result.names"
+local pinning = require "pmclua.workload.pinning"
 
 local M = {}
 
@@ -58,7 +59,6 @@ local function check_delay(declaration, wrong)
 end
 
 local function check_pin(declaration, wrong)
-  local pinning = require "pmclua.workload.pinning"
   local has_command = declaration.pin and pinning.cpus(declaration.pin)
     and lists.any(declaration.workloads, function(workload) return workload.kind == "command" end)
   local problem = has_command and pinning.problem(declaration.pin)

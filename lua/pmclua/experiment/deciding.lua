@@ -4,6 +4,7 @@
 -- Invariant: it is looked at few numbers of repetitions, by intervals for which that is corrected (verdict/stop.lua).
 
 local lists = require "pmclua.base.lists"
+local means = require "pmclua.stats.mean"
 local stop = require "pmclua.verdict.stop"
 local values = require "pmclua.result.values"
 
@@ -62,7 +63,6 @@ end
 
 local function is_wide(summary)
   if summary.n < 2 or summary.exact then return false end
-  local means = require "pmclua.stats.mean"
   local estimate = means.of(summary.values)
   local low, high = means.interval(estimate, stop.simulated_level())
   return (high - low) / 2 > NARROW * math.abs(estimate.mean)

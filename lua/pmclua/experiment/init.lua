@@ -4,6 +4,7 @@ local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local declare = require("pmclua.base.lazy").module "pmclua.experiment.declare"
 local lists = require "pmclua.base.lists"
+local planner = require "pmclua.experiment.plan"
 local running = require "pmclua.host.running"
 
 local M = {}
@@ -184,7 +185,6 @@ end
 -- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is
 -- run yet.
 local function plan_all(self, options, session)
-  local planner = require "pmclua.experiment.plan"
   local resume = require("pmclua.base.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
   local stored = options.resume and require("pmclua.store").open(options.resume)
@@ -404,7 +404,7 @@ end
 ---@return pmclua.Plan
 function M.planned(experiment)
   note_use(experiment)
-  return require("pmclua.experiment.plan").make(experiment.declaration)
+  return planner.make(experiment.declaration)
 end
 
 -- ---- one-liners ----

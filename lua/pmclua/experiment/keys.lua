@@ -5,6 +5,7 @@
 local explain = require "pmclua.explain"
 local checking = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
+local shellwords = require "pmclua.workload.shellwords"
 local units = require "pmclua.base.units"
 local asked = require "pmclua.counting.asked"
 local meant, sorted_keys, spelled, shown = checking.meant, checking.keys, checking.spelled, checking.shown
@@ -360,7 +361,6 @@ local function build_command(value)
   if not value.folders and not value.shuffle then return value.build end
   local folders = value.folders or { "." }
   if value.shuffle then return require("pmclua.workload.relink").words(value.build, folders) end
-  local shellwords = require "pmclua.workload.shellwords"
   return { "/bin/sh", "-c", table.concat(lists.map(folders, function(folder)
     return ("(cd -- %s || exit\n%s\n)"):format(shellwords.join { folder }, value.build)
   end), " && ") }

@@ -5,6 +5,7 @@
 -- from variance between runs; with few repetitions for each; "fixed" keeps them constant. Factors with the names below set one of them.
 
 local lists = require "pmclua.base.lists"
+local placing = require "pmclua.experiment.placing"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
 local units = require("pmclua.base.lazy").module "pmclua.base.units"
 
@@ -69,7 +70,6 @@ end
 -- Where nothing can place code, its factor would be ignored; nor can a build that replaces the one before be had
 -- again.
 local function check_code(declaration, wrong)
-  local placing = require "pmclua.experiment.placing"
   if not M.places_code(declaration) then
     wrong "factor code_layout: no kernel is compiled here; layout = { build = … } places the code of commands"
   elseif declaration.build and not placing.names_seed(declaration) then

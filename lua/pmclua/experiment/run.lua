@@ -3,6 +3,7 @@
 -- A repetition is: prepare, run in the runner, record, conclude. Records go to the file and the result as they
 -- arrive. An interrupt takes effect after the current repetition; nothing that was measured is lost.
 
+local batch = require "pmclua.experiment.batch"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local hooks = require "pmclua.experiment.hooks"
@@ -402,7 +403,6 @@ local function run_steps(self, steps)
 end
 
 local function execute(self)
-  local batch = require "pmclua.experiment.batch"
   for steps in batch.batches(self.declaration, self.plan, self) do
     if self.barrier then self.barrier:await(batch.block(self.declaration, steps[1])) end
     local ended = core.interrupts() > 0 and "interrupted" or run_steps(self, steps)

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local problem = require "pmclua.base.problem"
+local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -100,7 +101,6 @@ end
 
 -- In the characters of the terminal and its width, but for tracebacks and what a program reads: these keep their lines.
 local function fitted(message)
-  local terminal = require "pmclua.host.terminal"
   local is_read_by_people = core.is_terminal(2) and not message:find("\n\t", 1, true)
   return terminal[is_read_by_people and "fit" or "spelled"](message, { stream = 2 })
 end
@@ -120,7 +120,6 @@ function M.note(form, ...) M.say("pmclua: " .. form:format(...)) end
 --- Shows a line on a terminal's standard error that the next one takes the place of; nil: none.
 ---@param line? string
 function M.status(line)
-  local terminal = require "pmclua.host.terminal"
   io.stderr:write("\r\27[K", terminal.spelled(text.plain(line or ""), { stream = 2 }))
 end
 

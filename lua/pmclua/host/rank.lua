@@ -4,6 +4,7 @@
 -- itself.
 
 local core = require "pmclua.core"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -49,7 +50,6 @@ end
 --- The variables that tell of a process's rank, and of its node where the launcher has a name for that.
 ---@return string[]
 function M.variables()
-  local lists = require "pmclua.base.lists"
   return lists.joined { lists.joined(VARIABLES), SLURM, { "SLURM_STEP_ID", "SLURM_NTASKS", M.NODE } }
 end
 
@@ -135,7 +135,7 @@ end
 ---@return table
 function M.options(options)
   if options.is_own or not M.number() then return options end
-  local own = require("pmclua.base.lists").copy(options)
+  local own = lists.copy(options)
   if own.store == "-" then
     require("pmclua.base.problem").misuse("store: ranks cannot share standard output; name a file", 2)
   end

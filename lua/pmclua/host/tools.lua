@@ -8,6 +8,7 @@
 local bit = require "bit"
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local paths = require "pmclua.host.paths"
 
 local M = {}
 
@@ -41,7 +42,7 @@ function M.find(name, more)
     if not signature then
       unseen = unseen or not ABSENT[mode_or_code] and ("%s: %s"):format(path, mode_or_code) or nil
     elseif bit.band(mode_or_code, KIND) == FILE and bit.band(mode_or_code, EXECUTABLE) ~= 0
-      and require("pmclua.host.paths").may_run_from(folder, "PATH") then return path end
+      and paths.may_run_from(folder, "PATH") then return path end
   end
   return nil, unseen
 end
@@ -52,7 +53,6 @@ M.SEARCHED = { "PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "COMPIL
 
 -- Without the folders that others decide on, where this is root.
 local function ours(folders, variable)
-  local paths = require "pmclua.host.paths"
   return table.concat(lists.where(lists.collect(folders:gmatch "[^:]+"), function(folder)
     return paths.may_run_from(folder, variable)
   end), ":")
@@ -72,7 +72,6 @@ function M.changes()
     local kept = value and ours(M.from_root(value), name)
     if kept ~= value then changes[name] = kept ~= "" and kept end
   end
-  local paths = require "pmclua.host.paths"
   for _, name in ipairs(HOMES) do
     local folder = os.getenv(name) or ""
     if folder:sub(1, 1) == "/" and not paths.accept(folder, name) then

@@ -186,7 +186,7 @@ local function parsed(word, cpus, absent)
   local domain, list = word:match "^(%u%d*):([%d,-]+)$"
   if domain then return by_domain(domain, list, cpus, absent) end
   fail("'%s' is not a list of CPUs such as \"0,2-3\", nor cores, scatter:4, compact:4, S0:0-3 or E:N:4",
-    require("pmclua.base.text").safe(word))
+    text.safe(word))
 end
 
 -- CPUs by their numbers, in the order in which they are written.

@@ -1,5 +1,6 @@
 --- help/init.lua: texts that explain: the command line, a script by its header and options, the public names.
 
+local entries = require "pmclua.public.entries"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
@@ -219,7 +220,7 @@ end
 
 local function members_of(entry)
   local joint = entry.kind == "class" and ":" or "."
-  return lists.where(require("pmclua.public.entries").all(), function(other)
+  return lists.where(entries.all(), function(other)
     return other.name:sub(1, #entry.name + 1) == entry.name .. joint
   end)
 end
@@ -227,12 +228,11 @@ end
 -- How to get an object to try a method on.
 local function example_of(entry)
   local class = entry.name:match "^(.*):"
-  local made = class and require("pmclua.public.entries").find(class, entry.topic).example
+  local made = class and entries.find(class, entry.topic).example
   return made and entry.example and made .. "\n" .. entry.example or entry.example
 end
 
 local function print_entry(entry)
-  local entries = require "pmclua.public.entries"
   M.write(entry.header:gsub("|", " | ") .. "\n")
   put(entry.text)
   put(entry.raises and "Raises " .. entry.raises .. ".")
@@ -248,7 +248,6 @@ local function print_entry(entry)
 end
 
 local function print_list()
-  local entries = require "pmclua.public.entries"
   for _, name in ipairs(getmetatable(require "pmclua").__fields()) do
     put(brief(entries.find("pmc." .. name)), ("pmc.%-12s"):format(name))
   end
@@ -267,7 +266,6 @@ end
 
 -- The entries that a word may mean: "kernel" is pmc.kernel, "r:compare" what is called compare of an r.
 local function entries_of(word)
-  local entries = require "pmclua.public.entries"
   local found = entries.find("pmc." .. word) or entries.find(word)
   if found then return { found } end
   local prefix, method = word:match "^([%w_]+)[:.]([%w_]+)$"
@@ -286,10 +284,10 @@ end
 function M.print_topic(name)
   if name == nil then return print_list() end
   local word = type(name) == "string" and name or name_of(name)
-  local class = word ~= name and require("pmclua.public.entries").find(word or "")
+  local class = word ~= name and entries.find(word or "")
   local found = class and { class } or word and entries_of(word) or {}
   if #found == 0 then
-    local all = lists.column(require("pmclua.public.entries").all(), "name")
+    local all = lists.column(entries.all(), "name")
     local names = lists.joined { all, lists.map(all, function(other) return other:match "^pmc%.(.*)$" end) }
     local hint = type(name) == "string" and text.meant(name, names, ", ") or "; pmc.help() lists all names"
     local shown = require("pmclua.public.types").shown(name)
