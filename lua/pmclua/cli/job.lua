@@ -90,13 +90,8 @@ local function new_facts(declaration, by, counted, same, script)
     script_hash = same.script_hash, arguments = same.arguments }
 end
 
---- The job that a command line names, and the shard of it that this process is.
----@param declaration pmclua.Declaration
----@param overrides pmclua.Overrides
----@param script? pmclua.Script
----@return pmclua.Job job
----@return integer number of the shard
-function M.join(declaration, overrides, script)
+-- The job that a command line names, and the shard of it that this process is.
+local function join(declaration, overrides, script)
   for _, name in ipairs { "store", "resume", "no_store" } do
     if overrides[name] then usage_error("--%s: with --job, each shard has its file in the job's folder",
       (name:gsub("_", "-"))) end
@@ -165,7 +160,7 @@ end
 ---@return integer status
 function M.main(experiment, overrides, script, conclude)
   local declaration = experiment.declaration
-  local job, number = M.join(declaration, overrides, script)
+  local job, number = join(declaration, overrides, script)
   local name = ("shard %d of %d"):format(number, job.shards)
   if job:is_empty(number) then
     say(overrides, "%s has nothing to run: there are %d parts", name, job.parts)

@@ -14,9 +14,8 @@ local function split(path)
   return folder == "" and "/" or folder, (file:gsub("%.lua$", ""))
 end
 
---- True for a word of the command line that is a path, false for a script's name.
----@param word string
-function M.is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
+-- True for a word of the command line that is a path, false for a script's name.
+local function is_path(word) return word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil end
 
 --- The folders in which reusable scripts are looked for, in order; some may not exist. Relative ones of
 --- PMCLUA_PATH depend on the working directory, and are left out, as are those of other users for root.
@@ -69,7 +68,7 @@ end
 ---@param word string a path, or a script's name
 ---@return string? path, string? why
 function M.find(word)
-  if M.is_path(word) then
+  if is_path(word) then
     local file, why = io.open(word)
     if not file then return nil, "cannot open " .. why end
     file:close()

@@ -28,11 +28,8 @@ function M.runs(costs, posterior)
   return max(LEAST_RUNS, min(MOST_RUNS, math.ceil(best)))
 end
 
---- The variance of a draw's mean.
----@param posterior pmclua.Posterior
----@param runs integer
----@return number
-function M.variance(posterior, runs) return posterior.layout_sd ^ 2 + posterior.sd ^ 2 / runs end
+-- The variance of a draw's mean.
+local function variance(posterior, runs) return posterior.layout_sd ^ 2 + posterior.sd ^ 2 / runs end
 
 --- The cost in seconds of a number of draws of a commit.
 ---@param costs pmclua.SearchCosts
@@ -72,7 +69,7 @@ end
 ---@return { commit: integer, draws: integer, runs: integer }? nil: nothing tells anything
 function M.next(posterior, costs, about)
   local runs, best, best_rate = M.runs(costs, posterior), nil, 0
-  local distance2 = posterior.step ^ 2 / M.variance(posterior, runs)
+  local distance2 = posterior.step ^ 2 / variance(posterior, runs)
   local function consider(commit, p)
     for _, draws in ipairs(AMOUNTS) do
       local rate = information(p, distance2, draws) / M.cost(costs, draws, runs, about.is_built(commit))
@@ -96,7 +93,7 @@ end
 ---@param runs integer
 ---@return integer
 function M.confirming(posterior, runs)
-  local wanted = math.ceil(26 * M.variance(posterior, runs) / posterior.step ^ 2) + 2
+  local wanted = math.ceil(26 * variance(posterior, runs) / posterior.step ^ 2) + 2
   return max(4, min(wanted, 1e6))
 end
 
@@ -107,7 +104,7 @@ end
 ---@return { draws: number, runs: number, seconds: number }
 function M.forecast(posterior, costs, commits)
   local runs = M.runs(costs, posterior)
-  local draws = 30 + (165 + 11 * log(commits)) * M.variance(posterior, runs) / max(1e-9, posterior.step ^ 2)
+  local draws = 30 + (165 + 11 * log(commits)) * variance(posterior, runs) / max(1e-9, posterior.step ^ 2)
   -- Between two neighbours there is nothing to search, only to confirm.
   if commits == 2 then draws = 2 * M.confirming(posterior, runs) end
   local builds = math.ceil(log(commits) / log(2)) + 2

@@ -8,11 +8,8 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
---- Every n-th commit, the first and the last among them.
----@param commits pmclua.Commit[]
----@param every? integer
----@return pmclua.Commit[]
-function M.thinned(commits, every)
+-- Every n-th commit, the first and the last among them.
+local function thinned(commits, every)
   local list = {}
   for i, commit in ipairs(commits) do
     if (i - 1) % (every or 1) == 0 or i == #commits then list[#list + 1] = commit end
@@ -26,7 +23,7 @@ end
 ---@return pmclua.Builds
 function M.open(options)
   local repo = repository.open(options.folder or ".")
-  local commits = M.thinned(repo:between(options.from, options.to, options.first_parent == false),
+  local commits = thinned(repo:between(options.from, options.to, options.first_parent == false),
     options.every)
   return commits, builds.new(repo, commits, options)
 end

@@ -45,11 +45,9 @@ local function try_on(event, target, leader)
   return try.event(event, event.where, leader and leader.opened)
 end
 
---- Tries each event alone and notes what came of it on the event: status, why, note, opened (its attr).
---- Returns the indices of those that open.
----@param events pmclua.Event[]
----@param target? pmclua.Target|pmclua.MarkRegions who or what is counted; nil: the workload
-function passes.try_each(events, target)
+-- Tries each event alone and notes what came of it on the event: status, why, note, opened (its attr).
+-- Returns the indices of those that open.
+local function try_each(events, target)
   local usable, tried_at = {}, {}
   perf_metrics.tie(events)
   -- A leader may stand behind those that it leads.
@@ -234,7 +232,7 @@ end
 ---@param target? pmclua.Target nil: this thread
 ---@return pmclua.PerfGroup[] groups none where no event can be opened
 function passes.at_once(events, target)
-  local usable = passes.try_each(events, target)
+  local usable = try_each(events, target)
   refuse_simulated(events)
   local inherits = target ~= nil and target.inherits
   if inherits then set_probes_apart(events, usable, target) end
@@ -285,7 +283,7 @@ end
 ---@return integer[] anchors  event indices that repeat in every pass
 function passes.plan(events, mode, target, options)
   options = options or {}
-  local usable = passes.try_each(events, target)
+  local usable = try_each(events, target)
   if options.simulates == false then refuse_simulated(events) end
   local has_children = options.inherit ~= false and not (target and target.inherits == false)
   if has_children then set_probes_apart(events, usable, target, options.in_runner) end

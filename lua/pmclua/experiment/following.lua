@@ -153,10 +153,8 @@ function M.complete(list, result, columns)
   end
 end
 
---- A run as a record that regions are read from, without its counts: where each is, its columns say.
----@param result table of Session:run
----@return table
-function M.run_record(result)
+-- A run as a record that regions are read from, without its counts: where each is, its columns say.
+local function run_record(result)
   local enabled, running = result.readings[1], result.readings[2]
   return { outcome = result.outcome, exit = result.exit, signal = result.signal, wall_ns = result.wall_ns,
     followed = result.regions, enabled = { enabled }, running = { running }, counts = {} }
@@ -226,7 +224,7 @@ function Following:around(pass, fn, cell)
   if result.called then result.parts = parts.simulated(result) end
   if not result.regions then return result end
   M.complete(self:workload(cell.workload):regions(cell.levels), result, {})
-  local regions = result_regions.new(cell.workload.name, self.events, { M.run_record(result) })
+  local regions = result_regions.new(cell.workload.name, self.events, { run_record(result) })
   result.parts = M.parts(regions, result, self.regions.entries)
   remark_on(regions, result, self:has_counters(pass), function(form, ...) self.said:add(form:format(...)) end)
   return result

@@ -15,14 +15,14 @@ local results = require "pmclua.result"
 
 local M = {}
 
-M.DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
+local DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
 -- ---- what is counted -----------------------------------------------------------------------------------
 
 -- The workload and events as an experiment of one repetition; raises the mistakes in its events.
 local function declaration_of(workload, options)
   local declaration, mistakes = require("pmclua.experiment.declare").check({ name = "regions",
-    workloads = { "true" }, events = options.events or M.DEFAULT_EVENTS, repetitions = 1, warmup = 0,
+    workloads = { "true" }, events = options.events or DEFAULT_EVENTS, repetitions = 1, warmup = 0,
     on_failure = "keep" }, {})
   if #mistakes > 0 then
     error(explain.problem { code = "EINVAL", message = table.concat(mistakes, "\n") }, 0)

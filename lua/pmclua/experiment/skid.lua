@@ -13,10 +13,8 @@ local MILLISECONDS, CLOCK_PERIOD, PERIOD = 200, 1e5, 100000
 -- Events that tell the address themselves, as the sampler in C has it: faults, and what a PMU notes with precision.
 local FAULTS = { [2] = true, [5] = true, [6] = true, [7] = true }
 
---- Whether each sample of an event tells what was accessed.
----@param event pmclua.Event
----@return boolean
-function M.tells_addresses(event)
+-- Whether each sample of an event tells what was accessed.
+local function tells_addresses(event)
   local attr = event.opened
   if attr.type == 1 then return FAULTS[tonumber(attr.config)] == true end
   return (attr.precise_ip or 0) > 0
@@ -47,7 +45,7 @@ end
 --- Raises where samples of an event do not lead to data on this machine.
 ---@param event pmclua.Event that can be opened
 function M.check(event)
-  if M.tells_addresses(event) then return end
+  if tells_addresses(event) then return end
   if not core.can_load "libcapstone.so.4" then
     refuse(event, "Capstone, which decodes instructions, is not installed (apt-get install libcapstone4)")
   end

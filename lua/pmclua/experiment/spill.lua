@@ -6,7 +6,7 @@
 -- Invariant: a record is in the result, or in the file or in what could not be written to it.
 
 local lazy = require "pmclua.base.lazy"
-local results = lazy.module "pmclua.result"
+local results = require "pmclua.result"
 local store = lazy.module "pmclua.store"
 
 local M = {}

@@ -8,9 +8,8 @@ local M = {}
 
 local PAIRS = 30                -- repetitions where two are compared and nobody says how many
 
---- The event that is sampled by default: cycles, or CPU time where there is no PMU.
----@return string
-function M.default_event()
+-- The event that is sampled by default: cycles, or CPU time where there is no PMU.
+local function default_event()
   return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
 end
 
@@ -46,7 +45,7 @@ end
 
 -- The key sample: the events, and what is wanted of each sample.
 local function sampled(options)
-  local event = options.event or (options.data and "cpu-clock" or M.default_event())
+  local event = options.event or (options.data and "cpu-clock" or default_event())
   local key = type(event) == "table" and { unpack(event) } or { event }
   for _, name in ipairs { "call_chains", "lines", "trust_maps", "data", "heap", "confirm" } do
     key[name] = options[name]

@@ -47,8 +47,8 @@ function M.find(name, more)
   return nil, unseen
 end
 
---- Where compilers, linkers and the loader look for what they run or take in.
-M.SEARCHED = { "PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "COMPILER_PATH", "CPATH",
+-- Where compilers, linkers and the loader look for what they run or take in.
+local SEARCHED = { "PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "COMPILER_PATH", "CPATH",
   "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH" }
 
 -- Without the folders that others decide on, where this is root.
@@ -67,7 +67,7 @@ local HOMES = { "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "X
 ---@return table<string, string|false>
 function M.changes()
   local changes = {}
-  for _, name in ipairs(M.SEARCHED) do
+  for _, name in ipairs(SEARCHED) do
     local value = os.getenv(name)
     local kept = value and ours(M.from_root(value), name)
     if kept ~= value then changes[name] = kept ~= "" and kept end

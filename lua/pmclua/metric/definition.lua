@@ -8,7 +8,7 @@ local evaluate = require "pmclua.metric.evaluate"
 local expression = require "pmclua.metric.expression"
 local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
-local literals = lazy.module "pmclua.metric.literals"
+local literals = require "pmclua.metric.literals"
 
 local M = {}
 

@@ -7,9 +7,9 @@
 -- which is asked of whole repetitions).
 
 local lazy = require "pmclua.base.lazy"
-local evaluate = lazy.module "pmclua.metric.evaluate"
+local evaluate = require "pmclua.metric.evaluate"
 local grammar = lazy.module "pmclua.metric.grammar"
-local groups = lazy.module "pmclua.metric.groups"
+local groups = require "pmclua.metric.groups"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 

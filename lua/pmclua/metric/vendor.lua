@@ -4,12 +4,11 @@
 -- it names, what constants are here, and which events each name stands for.
 
 local event = require "pmclua.event"
-local lazy = require "pmclua.base.lazy"
-local definitions = lazy.module "pmclua.metric.definition"
-local expression = lazy.module "pmclua.metric.expression"
-local literals = lazy.module "pmclua.metric.literals"
-local specs = lazy.module "pmclua.metric.specs"
-local topology = lazy.module "pmclua.host.topology"
+local definitions = require "pmclua.metric.definition"
+local expression = require "pmclua.metric.expression"
+local literals = require "pmclua.metric.literals"
+local specs = require "pmclua.metric.specs"
+local topology = require "pmclua.host.topology"
 local vendor = require "pmclua.vendor"
 
 local M = {}

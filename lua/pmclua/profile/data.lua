@@ -322,8 +322,8 @@ end
 
 -- ---- the whole -----------------------------------------------------------------------------------------
 
---- Reasons that are told even where nothing had them.
-M.ALWAYS = { "computing", "no_operand", "ambiguous", "address_lost" }
+-- Reasons that are told even where nothing had them.
+local ALWAYS = { "computing", "no_operand", "ambiguous", "address_lost" }
 
 local HAS_OBJECT = { access = true, ["computing with"] = true }
 
@@ -364,7 +364,7 @@ function M.of(found, attribution, rest, log)
     members = {}, blocks = {}, nodes = {}, sharing = sharing.new() }
   rest = lists.copy(rest)
   local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
-  for _, reason in ipairs(M.ALWAYS) do rest[reason] = 0 end
+  for _, reason in ipairs(ALWAYS) do rest[reason] = 0 end
   local linux, seen = in_linux(found), 0
   if found.records > 0 then
     local function symbols_of(index) return attribution:symbols(found.files[index]) end

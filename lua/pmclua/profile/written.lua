@@ -14,10 +14,10 @@ local M = {}
 local LEAST_LINES, LEAST_CHARACTERS = 3, 40
 
 -- Hexadecimal digits of a line's hash.
-M.DIGITS = 8
+local DIGITS = 8
 
 ---@class pmclua.SourceText
----@field hashes? string of all lines, M.DIGITS each
+---@field hashes? string of all lines, DIGITS each
 ---@field why? string there are none
 
 ---@class pmclua.Written
@@ -71,7 +71,7 @@ function Written:text(place)
   return self.texts[key] or nil
 end
 
-local function hash_of(line) return core.hash((line:gsub("%s+", ""))):sub(-M.DIGITS) end
+local function hash_of(line) return core.hash((line:gsub("%s+", ""))):sub(-DIGITS) end
 
 --- Hashes of the lines of a source.
 ---@param source string as the debug information has it

@@ -29,11 +29,8 @@ function M.dumps()
   return list
 end
 
---- The files of a process.
----@param files pmclua.OutFile[]
----@param pid integer
----@return pmclua.OutFile[]
-function M.of_process(files, pid)
+-- The files of a process.
+local function of_process(files, pid)
   return lists.where(files, function(file) return file.pid == pid end)
 end
 
@@ -97,7 +94,7 @@ function M.others_of(found, files)
         return nil, "it executes itself with the same arguments: its programs cannot be told apart"
       end
     end
-    for _, file in ipairs(M.of_process(files, process.pid)) do
+    for _, file in ipairs(of_process(files, process.pid)) do
       -- Cachegrind has all of the last program.
       local is_whole = #process.starts > 0 and plain(file.command) == last
       table.insert(is_whole and whole or list, file)

@@ -11,13 +11,14 @@ local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
 
---- The environment, in its order. Values that differ between machines would change counts: an environment variable
---- more takes about 500 instructions in every program.
-M.ENVIRONMENT = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent",
+-- The environment, in its order. Values that differ between machines would change counts: an environment variable
+-- more takes about 500 instructions in every program.
+local ENVIRONMENT = {
+  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent",
   "LC_ALL=C", "PYTHONHASHSEED=0" }
 
---- Bytes, ways and bytes of a line of each simulated cache.
-M.CACHES = { I1 = "32768,8,64", D1 = "32768,8,64", LL = "8388608,16,64" }
+-- Bytes, ways and bytes of a line of each simulated cache.
+local CACHES = { I1 = "32768,8,64", D1 = "32768,8,64", LL = "8388608,16,64" }
 
 -- ---- what scripts say ---------------------------------------------------------------------------------------
 
@@ -70,14 +71,14 @@ function M.of(declaration) return declaration.simulation or M.check(nil) end
 function M.check(value, wrong)
   local mine = { environment = "pinned", signals = "pinned", streams = "pinned", cpu = "pinned",
     random = "inherit" }
-  for name, cache in pairs(M.CACHES) do mine[name] = cache end
+  for name, cache in pairs(CACHES) do mine[name] = cache end
   if value == nil then return mine end
   if type(value) ~= "table" then
     wrong('simulation must be a map such as { environment = "inherit" }, not a %s', type(value))
     return mine
   end
   for name, said in pairs(from_list(value, wrong)) do
-    if M.CACHES[name] then
+    if CACHES[name] then
       local problem = cache_problem(said)
       if problem then wrong("simulation: the cache %s %s", name, problem) else mine[name] = said end
     elseif not CHOICES[name] then
@@ -117,7 +118,7 @@ end
 ---@return string[]
 function M.environment(surroundings, env, levels)
   if surroundings.environment == "inherit" then return shellwords.environment(env or {}, levels) end
-  return changed(M.ENVIRONMENT, env or {}, levels)
+  return changed(ENVIRONMENT, env or {}, levels)
 end
 
 --- The CPUs that a simulated command runs on: the script's own, or the first that this process may run on; nil: any.

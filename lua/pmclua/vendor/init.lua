@@ -4,9 +4,8 @@
 -- Nothing is read before a name is asked for that nothing else knows, and then once for each perf, CPU and folder
 -- (cache.lua). What cannot be read is a problem, in words; the rest stands.
 
-local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
-local cpu = lazy.module "pmclua.vendor.cpu"
+local cpu = require "pmclua.vendor.cpu"
 local records = require "pmclua.vendor.records"
 
 local M = {}

@@ -6,7 +6,7 @@
 
 local lazy = require "pmclua.base.lazy"
 local multiple = require "pmclua.stats.multiple"
-local units = lazy.module "pmclua.base.units"
+local units = require "pmclua.base.units"
 
 local M = { DEFAULT_LEVEL = multiple.LEVEL, DEFAULT_MARGIN = 0.01, together = multiple.together }
 

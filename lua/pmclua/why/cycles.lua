@@ -4,12 +4,11 @@
 -- Invariant: the lines are the lowest nodes that were counted, and what the children of a node leave of it; they and
 -- what is in no node are the total, in every repetition.
 
-local lazy = require "pmclua.base.lazy"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local nodes = require "pmclua.result.nodes"
 local topdown = require "pmclua.result.topdown"
-local tree = lazy.module "pmclua.metric.tree"
+local tree = require "pmclua.metric.tree"
 
 local M = {}
 

@@ -4,8 +4,8 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
---- The environment variable whose words the runner of each kernel is started by: "gdb -q -ex run --args".
-M.VARIABLE = "PMCLUA_KERNEL_UNDER"
+-- The environment variable whose words the runner of each kernel is started by: "gdb -q -ex run --args".
+local VARIABLE = "PMCLUA_KERNEL_UNDER"
 
 local known = {}
 
@@ -42,13 +42,13 @@ function M.words(crash)
   -- Linux does not tell an address that is not canonical.
   local digits = crash.address and bit.tohex(0ULL + crash.address):gsub("^0+(%x)", "%1")
   return ("%s, in %s; to stop there in gdb, put %s='gdb -q -ex run --args' before the command"):format(
-    digits and " at address 0x" .. digits or "", M.place(crash) or "no file's code", M.VARIABLE)
+    digits and " at address 0x" .. digits or "", M.place(crash) or "no file's code", VARIABLE)
 end
 
 --- The words that a kernel's runner is started by; nil: none.
 ---@return string[]?
 function M.debugger()
-  local words = require("pmclua.base.lists").collect((os.getenv(M.VARIABLE) or ""):gmatch "%S+")
+  local words = require("pmclua.base.lists").collect((os.getenv(VARIABLE) or ""):gmatch "%S+")
   if #words == 0 then return nil end
   local is_path = words[1]:find("/", 1, true)
   words[1] = not is_path and require("pmclua.host.tools").find(words[1]) or words[1]

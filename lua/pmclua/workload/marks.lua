@@ -19,8 +19,8 @@ local M = {}
 M.VARIABLE = "PMCLUA_MARKS"
 --- The mark that every thread sets first, several times, with nothing in it: what a mark itself costs.
 M.EMPTY = "(empty mark)"
---- Stands for marks that were lost before their names were known.
-M.LOST = "(lost marks)"
+-- Stands for marks that were lost before their names were known.
+local LOST = "(lost marks)"
 
 local SLOTS = 2 ^ 18                    -- a mark in a thread takes one; the file is sparse
 local LOG_ENTRIES = 65536               -- of a run, where each entry is asked for
@@ -88,7 +88,7 @@ end
 ---@field slots pmclua.core.MarkSlot[] by thread
 ---@field entries { wall_ns: number, words?: table, of: pmclua.core.MarkSlot }[] one by one, where they are kept
 ---@field ended integer entries that are complete
----@field incomplete string? why its counts are not those of all its entries (M.judge)
+---@field incomplete string? why its counts are not those of all its entries (judge)
 
 local function add_slot(list, found, slot)
   local mark = found[slot.name]
@@ -192,12 +192,9 @@ function M.loss(facts)
   return list[1] and table.concat(list, "; ")
 end
 
---- Sets `incomplete` of each mark whose counts are not those of all its entries: why. Where entries are missing and
---- there is no mark, adds one that says so.
----@param marks pmclua.Mark[] changed
----@param facts table
----@return string? loss what is missing of no mark in particular
-function M.judge(marks, facts)
+-- Sets `incomplete` of each mark whose counts are not those of all its entries: why. Where entries are missing and
+-- there is no mark, adds one that says so.
+local function judge(marks, facts)
   local common = M.loss(facts)
   for _, mark in ipairs(marks) do
     local list = losses_of(mark)
@@ -206,7 +203,7 @@ function M.judge(marks, facts)
   end
   local is_alone = #marks == 0 or #marks == 1 and marks[1].name == M.EMPTY
   if common and is_alone then
-    table.insert(marks, 1, { name = M.LOST, slots = {}, entries = {}, ended = 0, incomplete = common })
+    table.insert(marks, 1, { name = LOST, slots = {}, entries = {}, ended = 0, incomplete = common })
   end
   return common
 end
@@ -229,7 +226,7 @@ end
 ---@param event_names string[] in the order in which they were given
 ---@return string[]
 function M.remarks(marks, facts, event_names)
-  local list = { M.judge(marks, facts) }
+  local list = { judge(marks, facts) }
   if facts.damage then return list end
   if facts.processes == 0 and not facts.unreached then
     say(list, "no mark was reached: no program built with this pmclua's pmclua_mark.h has run")

@@ -32,8 +32,8 @@ local session = {}
 --- The message for a runner that cannot be read from, before the errno's name.
 session.UNHEARD = "no contact with the runner: "
 
---- The message for a kernel's runner that lost its connection to us.
-session.CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
+-- The message for a kernel's runner that lost its connection to us.
+local CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
 
 local function new_host() return { sent = {}, ready = {}, layout = {} } end
 
@@ -208,7 +208,7 @@ local function death(self, job, outcome, kill, lost)
   if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
   if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
   if not outcome and job.in_runner and (exit == core.CUT_OFF or exit == -1 and signal == 0) then
-    lost = lost or session.CUT_OFF
+    lost = lost or CUT_OFF
   end
   local is_own_end = exit == core.OUT_OF_MEMORY or exit == core.NO_DESCRIPTOR
   if not outcome and (lost or not job.in_runner or is_own_end) then
@@ -320,7 +320,7 @@ local function receive(self, job, left)
     if is_given_up(self, job) then return death(self, job, "interrupted", true) end
     if why == "EPIPE" then return death(self, job, nil, false) end
     if why and why ~= "EINTR" and why ~= "timeout" then
-      return death(self, job, nil, true, job.in_runner and why == "EPROTO" and session.CUT_OFF
+      return death(self, job, nil, true, job.in_runner and why == "EPROTO" and CUT_OFF
         or session.UNHEARD .. why)
     end
     self.idle()
