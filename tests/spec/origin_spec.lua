@@ -4,6 +4,8 @@ local lists = require "pmclua.base.lists"
 local origin = require "pmclua.ledger.origin"
 local profiles = require "tests.support.profiles"
 
+local unread = require "pmclua.ledger.unread"
+
 local SOURCE = "/home/u/parse.c"
 
 -- One side: the chains' costs, calls by chain, and sites { caller, callee, line, calls, cost }. Each function has its
@@ -116,5 +118,41 @@ describe("the origin of what a function costs more", function()
     assert.equal(22, line_of({ hot }, {}))
     assert.equal(24, line_of({ hot, { source = SOURCE, line = 24, grown = 10 } }, { 24, 21 }))
     assert.equal(21, line_of({ hot, { source = SOURCE, line = 24, grown = 1 } }, { 21 }))
+  end)
+end)
+
+describe("a source that was changed since A was built from it", function()
+  -- A's hashes where each line of B reads "b" and its number, by what the lines of `load` cost.
+  local function told(a, b)
+    local function side_of(lines, text)
+      return { profiles.profile({ profiles.line("load", 100, { lines = lines }) },
+        { sources = { [SOURCE] = text } }) }
+    end
+    local hashes = {}
+    for i = 1, 40 do hashes[i] = ("b%07d"):format(i) end
+    local found = unread.told(side_of(a, { why = "newer" }), side_of(b, { hashes = table.concat(hashes) }))
+    return found[1].sources[SOURCE].hashes or ""
+  end
+
+  local function lines_of(hashes)
+    local list = {}
+    for hash in hashes:gmatch "........" do list[#list + 1] = tonumber(hash:match "^b(%d+)") or "-" end
+    return table.concat(list, " ")
+  end
+
+  it("reads as it does now where the function has as many lines, wherever it stands", function()
+    assert.equal("- - 4 5 6 7",
+      lines_of(told({ [3] = 2, [4] = 20, [6] = 2 }, { [4] = 2, [5] = 90, [7] = 2 })))
+  end)
+
+  it("has the lines with the same counts for each call from both ends on, where it has others", function()
+    assert.equal("- - 3 4 - 7 8", lines_of(told({ [3] = 2, [4] = 20, [5] = 8, [6] = 10, [7] = 2 },
+      { [3] = 4, [4] = 40, [5] = 90, [6] = 4, [7] = 20, [8] = 4 })))
+  end)
+
+  it("is left alone where both are known, or B's is not", function()
+    local known = { profiles.profile({ profiles.line("load", 1, { lines = { [3] = 1 } }) },
+      { sources = { [SOURCE] = { hashes = "b0000001" } } }) }
+    assert.equal(known, unread.told(known, known))
   end)
 end)

@@ -160,11 +160,20 @@ local function path_of(self, source)
   return self.paths.b[base_name(source)] or self.paths.a[base_name(source)] or source
 end
 
+local OTHER = { a = "b", b = "a" }
+
+-- Whether lines of a side read otherwise; not where the other side has that source and its text is not known.
+local function reads_otherwise(self, side, source, first_line, last)
+  local path = self.paths[OTHER[side]][base_name(source)]
+  local is_compared = path == nil or path and self.pairing:differs(OTHER[side], path, 1, 1) ~= nil
+  return is_compared and self.pairing:differs(side, source, first_line, last) or false
+end
+
 -- Whether the source of a function reads otherwise, between its first and last line that were executed.
 local function is_changed(self, key)
   for side, ranges in pairs(self.ranges) do
     local range = ranges[key]
-    if range and self.pairing:differs(side, range.source, range.first, range.last) then return true end
+    if range and reads_otherwise(self, side, range.source, range.first, range.last) then return true end
   end
   return false
 end
@@ -230,12 +239,19 @@ local function site_of(self, frame, callee, sign)
   return best and best.at, calls
 end
 
+-- Whether a step is in a source that is known, and is no system's header.
+local function is_own(self, step)
+  if not step.line or step.source:find "^/usr/include/" or step.source:find "^/usr/lib/" then return false end
+  return self.pairing:differs("b", step.source, step.line, step.line) ~= nil
+end
+
 local function add_steps(self, steps, stack, passes, callee, calls)
   for _, step in ipairs(stack) do
+    callee = callee and (self.symbols[callee] or {}).fn or callee
     step.source = step.source and path_of(self, step.source)
     step.passes, step.callee, step.calls = passes, callee, calls
     step.is_changed = is_changed(self, step.key)
-    step.is_known = step.line ~= nil and self.pairing:differs("b", step.source, step.line, step.line) ~= nil
+    step.is_known = is_own(self, step)
     local is_same = steps[1] and steps[#steps].key == step.key          -- a part of a function that was split off
     if not is_same then steps[#steps + 1] = step end
     callee = callee or step.fn
@@ -319,7 +335,7 @@ local function nearest_change(self, range, line)
   local found, best = {}, {}
   for at = range.first, range.last do
     local away, kind = math.abs(at - line), range.lines[at] and "run" or "other"
-    local is_new = self.pairing:differs("b", range.source, at, at)
+    local is_new = reads_otherwise(self, "b", range.source, at, at)
     if is_new and (not best[kind] or away < best[kind]) then found[kind], best[kind] = at, away end
   end
   return found.run or found.other
@@ -335,7 +351,7 @@ function Origins:line(key, lines)
   for _, one in ipairs(lines) do
     whole = whole + one.grown
     if not most or one.grown > most.grown then most = one end
-    local is_new = self.pairing:differs("b", one.source, one.line, one.line)
+    local is_new = reads_otherwise(self, "b", one.source, one.line, one.line)
     if is_new and (not most_changed or one.grown > most_changed.grown) then most_changed = one end
   end
   if most_changed and most_changed.grown >= LITTLE * whole then return most_changed end

@@ -47,6 +47,15 @@ local function lines_of(code, row)
   end)
 end
 
+-- The same with what A's sources read like, where that is not known and can be told.
+local function with_sources(code)
+  local told = code.b and require("pmclua.ledger.unread").told(code.a, code.b) or code.a
+  if told == code.a then return code end
+  local own = lists.copy(code)
+  own.a, own.ledgers, own.called = told, {}, nil
+  return setmetatable(own, getmetatable(code))
+end
+
 local function origins_of(code)
   local has_chains = lists.all(code.profiles, function(profile) return profile.chains end)
   return has_chains
@@ -92,10 +101,11 @@ local function part_of(origins, group, labels)
 end
 
 --- The functions that the difference is led back to.
----@param code pmclua.CodeResult
+---@param given pmclua.CodeResult
 ---@return pmclua.CausePart[] what differs most first
 ---@return boolean reads_alike no function that was executed reads otherwise
-function M.of(code)
+function M.of(given)
+  local code = with_sources(given)
   local ledger, labels = code:ledger "inlined", {}
   for _, row in ipairs(ledger.lines) do
     local place = place_of(row)
@@ -115,7 +125,7 @@ function M.of(code)
   local told = lists.where({ unpack(parts, 1, M.MOST) }, function(part)
     return part.share == nil or math.abs(part.share) >= LEAST_SHARE
   end)
-  return told, origins ~= nil and origins:reads_alike()
+  return told, origins ~= nil and code == given and origins:reads_alike()
 end
 
 -- ---- words -------------------------------------------------------------------------------------------------
@@ -130,10 +140,13 @@ end
 
 local function do_differ(calls) return calls and calls.a ~= calls.b end
 
+local function times(count) return text.count(count) .. (count == 1 and " time" or " times") end
+
+-- ", which calls `realloc` 310 times instead of 100".
 local function callee_words(part)
   if not part.callee then return "" end
   if do_differ(part.calls) then
-    return (", which calls `%s` %s times instead of %s"):format(part.callee, text.count(part.calls.b),
+    return (", which calls `%s` %s instead of %s"):format(part.callee, times(part.calls.b),
       text.count(part.calls.a))
   end
   return (", whose calls of `%s` cost %s"):format(part.callee, part.difference < 0 and "less" or "more")
