@@ -37,6 +37,14 @@ describe("pmclua compare", function()
       { compare(a, b, a).status, compare(a, b, a).err })
   end)
 
+  it("says how many repetitions each stored result has, where they have not as many", function()
+    local few, many = support.folder() .. "/few.jsonl", support.folder() .. "/many.jsonl"
+    for path, count in pairs { [few] = "6", [many] = "9" } do
+      support.pmclua { "stat", "-e", "page-faults", "-r", count, "--store", path, "--", "true" }
+    end
+    assert.matches("9 against 6 repetitions, not interleaved", compare(few, many).out, 1, true)
+  end)
+
   it("refuses for stored results what only commands can be given, and takes the rest", function()
     local a, b = stored("a.jsonl", "true"), stored("b.jsonl", "ls /")
     for _, option in ipairs { "--margin=50%", "--repetitions=9", "-ecycles", "--shell", "--store=c.jsonl" } do

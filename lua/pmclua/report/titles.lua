@@ -109,7 +109,12 @@ end
 local function interleaved(result, pair)
   local seed, pairs_count = result.header.seed, pair.pairs
   if M.entries_are_values(pair.cell) then return how_many(pair.baseline) .. ", unpaired" end
-  if not pair.paired then return text.plural(pairs_count, "repetition") .. " each, not interleaved" end
+  local ours, theirs = pair.cell.repetitions, pair.baseline.repetitions
+  if not pair.paired and ours ~= theirs then
+    return ("%s against %s, not interleaved"):format(text.count(ours), text.plural(theirs, "repetition"))
+  elseif not pair.paired then
+    return text.plural(pairs_count, "repetition") .. " each, not interleaved"
+  end
   return ("%s%s, interleaved%s"):format(text.plural(pairs_count, "pair"), in_clusters(pair.cell),
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
 end
