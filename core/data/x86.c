@@ -80,6 +80,7 @@ static const uint16_t COMPUTING[] = {
 
 static const uint16_t FUSED[] = { X86_INS_CMP, X86_INS_TEST, X86_INS_ADD, X86_INS_SUB, X86_INS_AND, X86_INS_INC,
                                   X86_INS_DEC };
+static const uint16_t LOOPS[] = { X86_INS_LOOP, X86_INS_LOOPE, X86_INS_LOOPNE };   /* Capstone calls none of them a jump */
 static const uint16_t NOTHING[] = { X86_INS_NOP, X86_INS_ENDBR64, X86_INS_PAUSE };
 static const uint16_t ONLY_READS[] = { X86_INS_CMP, X86_INS_TEST, X86_INS_BT, X86_INS_UCOMISS, X86_INS_UCOMISD, X86_INS_COMISS,
                                        X86_INS_COMISD, X86_INS_PTEST, X86_INS_PUSH, X86_INS_MUL, X86_INS_IMUL,
@@ -123,7 +124,7 @@ static uint8_t kind_of(const struct disassembler *with)
         return STEP_CALL;
     if (library->insn_group(with->handle, instruction, CS_GRP_RET))
         return STEP_RETURN;
-    if (library->insn_group(with->handle, instruction, CS_GRP_JUMP))
+    if (library->insn_group(with->handle, instruction, CS_GRP_JUMP) || IS_ANY(instruction->id, LOOPS))
         return STEP_BRANCH;
     int repeats = detail->prefix[0] == X86_PREFIX_REP || detail->prefix[0] == X86_PREFIX_REPNE;
     return is_string(detail) && repeats ? STEP_REPEATED : STEP_OTHER;

@@ -28,6 +28,13 @@ static int is_in(const struct code *code, cs_group_type group)
     return capstone()->insn_group(code->with.handle, code->with.instruction, group);
 }
 
+/* Capstone does not count x86's loop, loope and loopne among the jumps. */
+static int jumps(const struct code *code)
+{
+    unsigned id = code->with.instruction->id;
+    return is_in(code, CS_GRP_JUMP) || (!code->with.step && (id == X86_INS_LOOP || id == X86_INS_LOOPE || id == X86_INS_LOOPNE));
+}
+
 static void close_code(struct code *code)
 {
     disassembler_close(&code->with);
@@ -57,7 +64,7 @@ static int open_code(struct code *code, const struct pmclua_symbols *symbols, co
 static uint64_t target_of(const struct code *code)
 {
     const cs_detail *detail = code->with.instruction->detail;
-    if (!is_in(code, CS_GRP_JUMP))
+    if (!jumps(code))
         return 0;
     if (code->with.step) {
         uint8_t last = detail->arm64.op_count;
@@ -119,7 +126,7 @@ static void take_jump(struct found *found, const struct code *code, const struct
 {
     uint64_t target = target_of(code);
     if (target == 0)
-        found->body->jumps_out |= is_in(code, CS_GRP_JUMP);
+        found->body->jumps_out |= jumps(code);
     if (target == 0 || target - code->start < code->end - code->start) {
         found->body->loops_to_entry |= target == function->address;
         return;
@@ -175,19 +182,19 @@ static int changes_calls(const struct code *code)
 /* Code that every call executes ends at a jump, call, return or system call. */
 static void follow_entry(struct entry *entry, const struct code *code, const struct symbol *function)
 {
-    int jumps = is_in(code, CS_GRP_JUMP), calls = is_in(code, CS_GRP_CALL);
+    int is_jump = jumps(code), calls = is_in(code, CS_GRP_CALL);
     const cs_x86 *detail = &code->with.instruction->detail->x86;
     int is_direct = detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM;
     uint64_t target = is_direct ? (uint64_t)detail->operands[0].imm : 0;
     int is_within = target - function->address < function->bytes;
-    if ((jumps || calls) && is_within && target != function->address && (!entry->target || target < entry->target))
+    if ((is_jump || calls) && is_within && target != function->address && (!entry->target || target < entry->target))
         entry->target = target;
-    entry->is_unsure |= jumps && !is_direct;
+    entry->is_unsure |= is_jump && !is_direct;
     if (entry->is_over || code->start != function->address)
         return;
-    if (is_emulated(code->with.instruction) && (!jumps || is_within))
+    if (is_emulated(code->with.instruction) && (!is_jump || is_within))
         entry->emulated = code->with.instruction->address;
-    entry->is_over = entry->emulated || jumps || calls || is_in(code, CS_GRP_RET) || is_in(code, CS_GRP_INT) ||
+    entry->is_over = entry->emulated || is_jump || calls || is_in(code, CS_GRP_RET) || is_in(code, CS_GRP_INT) ||
                      changes_calls(code);
 }
 
@@ -209,7 +216,7 @@ static int64_t leads(const uint8_t *at, size_t left)
         memcpy(&far, at + opcodes, sizeof far);
         return (int64_t)opcodes + (int64_t)sizeof far + far;
     }
-    return left > 1 && (at[0] == 0xeb || (at[0] & 0xf0) == 0x70) ? 2 + (int8_t)at[1] : 0;
+    return left > 1 && (at[0] == 0xeb || (at[0] & 0xf0) == 0x70 || (at[0] & 0xfc) == 0xe0) ? 2 + (int8_t)at[1] : 0;
 }
 
 /* Whether bytes anywhere in the function's section would jump behind its entry and not behind `address`. They may be
@@ -334,15 +341,15 @@ static int asks_for_more(const struct code *code)
 static void describe_x86(const struct code *code, struct pmclua_instruction *out)
 {
     const cs_x86 *detail = &code->with.instruction->detail->x86;
-    int jumps = is_in(code, CS_GRP_JUMP) || is_in(code, CS_GRP_CALL);
+    int leads_away = jumps(code) || is_in(code, CS_GRP_CALL);
     if (is_in(code, CS_GRP_RET)) {
         out->flags = PMCLUA_INSTRUCTION_RETURN;
-    } else if (jumps && detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM) {
+    } else if (leads_away && detail->op_count == 1 && detail->operands[0].type == X86_OP_IMM) {
         out->flags = PMCLUA_INSTRUCTION_JUMP;
         int is_near = detail->opcode[0] == 0x0f || detail->opcode[0] == 0xe8 || detail->opcode[0] == 0xe9;
         out->relative_bytes = is_near ? 4 : 1;
         out->relative = out->size - out->relative_bytes;
-    } else if (jumps || asks_for_more(code)) {
+    } else if (leads_away || asks_for_more(code)) {
         out->flags = PMCLUA_INSTRUCTION_UNFIT;
     }
     for (uint8_t i = 0; i < detail->op_count; i++) {
@@ -362,7 +369,7 @@ static void describe_arm64(const struct code *code, struct pmclua_instruction *o
         out->flags = PMCLUA_INSTRUCTION_RETURN;
     else if ((word & 0xfe000000u) == 0xd6000000u || (word & 0xff000000u) == 0xd4000000u)
         out->flags = PMCLUA_INSTRUCTION_UNFIT;     /* through a register; exceptions */
-    else if (is_in(code, CS_GRP_CALL) || is_in(code, CS_GRP_JUMP))
+    else if (is_in(code, CS_GRP_CALL) || jumps(code))
         out->flags = PMCLUA_INSTRUCTION_JUMP;
     else if ((word & 0x3b000000u) == 0x18000000u)
         out->flags = PMCLUA_INSTRUCTION_MEMORY;    /* a load relative to it */

@@ -7,8 +7,8 @@ local support = require "tests.support"
 
 -- Bytes behind the entry; where a probe is stepped, 0.
 local PLACES = { at_once = 0, behind_test = 2, behind_endbr = 6, at_branch = 2, loops_to_entry = 2,
-  loops_within = 0, reads_first = 0, moves_stack = 0, through_pointer = 0, has_inner = 0, jumped_into = 0,
-  stepped = 0 }
+  loops_within = 0, loops_by_count = 0, reads_first = 0, moves_stack = 0, through_pointer = 0, has_inner = 0,
+  jumped_into = 0, stepped = 0 }
 
 local NAMES = require("pmclua.base.lists").keys(PLACES)
 
