@@ -244,10 +244,6 @@ function rules.EMFILE(failure, facts)
   return why, "count fewer events, CPUs or threads, or have the hard limit raised (limits.conf)"
 end
 
-function rules.ENFILE()
-  return "too many open files on the whole machine", "raise the limit: sysctl fs.file-max"
-end
-
 function rules.ENOSPC(failure, facts)
   if kinds.type_of(failure.attr) == kinds.BREAKPOINT then
     local slots = facts.machine == "x86_64" and "four" or "few"
@@ -275,12 +271,6 @@ function rules.ENODEV(failure, facts)
   return "this CPU's PMU does not have what the event needs"
 end
 
-function rules.EBUSY()
-  return "another event has the PMU for itself (exclusive)", "wait until that one has ended"
-end
-
-function rules.EBADF() return "the leader of its group is closed" end
-
 function rules.EOVERFLOW(failure, facts)
   if failure.attr.sample_max_stack then
     return "sample_max_stack is above kernel.perf_event_max_stack", "ask for fewer frames"
@@ -288,16 +278,21 @@ function rules.EOVERFLOW(failure, facts)
   return ("a number is too large for Linux%s"):format(kinds.release(facts))
 end
 
-function rules.ENOSYS()
-  return "this Linux has no perf_event_open (or is an emulation such as gVisor)",
-         "use a Linux with CONFIG_PERF_EVENTS"
-end
-
 function rules.ENOMEM(failure)
   if failure.ring then return no_ring() end
   return "there is no memory left for the event", "count fewer events"
 end
-function rules.EINTR() return "it was interrupted again and again" end
-function rules.EFAULT() return "a name that the attr points to cannot be read" end
+
+local ALWAYS = {
+  ENFILE = { "too many open files on the whole machine", "raise the limit: sysctl fs.file-max" },
+  EBUSY = { "another event has the PMU for itself (exclusive)", "wait until that one has ended" },
+  EBADF = { "the leader of its group is closed" },
+  ENOSYS = { "this Linux has no perf_event_open (or is an emulation such as gVisor)",
+    "use a Linux with CONFIG_PERF_EVENTS" },
+  EINTR = { "it was interrupted again and again" },
+  EFAULT = { "a name that the attr points to cannot be read" },
+}
+
+for code, words in pairs(ALWAYS) do rules[code] = function() return unpack(words) end end
 
 return rules

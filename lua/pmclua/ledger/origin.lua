@@ -45,10 +45,10 @@ function M.key(place) return key_of(place.full, place.declared) end
 -- The functions that a line is in, innermost first, each with the place in it.
 local function stack_of(own, inlined, source, line)
   local stack = {}
-  for _, one in ipairs(inlined or {}) do
-    stack[#stack + 1] = { fn = one.fn, full = identity.full(one), declared = one.declared, source = source,
+  for _, call in ipairs(inlined or {}) do
+    stack[#stack + 1] = { fn = call.fn, full = identity.full(call), declared = call.declared, source = source,
       line = line }
-    source, line = one.source, one.line
+    source, line = call.source, call.line
   end
   stack[#stack + 1] = { fn = own.fn, full = identity.full(own), declared = own.source, source = source,
     line = line }
@@ -121,17 +121,17 @@ end
 
 -- Call sites by the functions that are called, the same line of both sides as one.
 local function add_sites(self, side, profile, share)
-  for _, one in ipairs(profile.sites or {}) do
-    local id = self.pairing:line(side, one.source, one.line)
-    local key = table.concat({ one.frame, one.callee, id or one.source .. "\0" .. one.line }, "\0")
+  for _, call in ipairs(profile.sites or {}) do
+    local id = self.pairing:line(side, call.source, call.line)
+    local key = table.concat({ call.frame, call.callee, id or call.source .. "\0" .. call.line }, "\0")
     local site = self.sites[key]
     if not site then
-      site = new_sides { frame = one.frame, callee = one.callee, calls = new_sides {} }
+      site = new_sides { frame = call.frame, callee = call.callee, calls = new_sides {} }
       self.sites[key], self.sites[#self.sites + 1] = site, site
     end
-    site[side] = site[side] + one.cost * share
-    site.calls[side] = site.calls[side] + one.calls * share
-    if side == "b" or not site.at then site.at = one end
+    site[side] = site[side] + call.cost * share
+    site.calls[side] = site.calls[side] + call.calls * share
+    if side == "b" or not site.at then site.at = call end
   end
 end
 
@@ -332,13 +332,13 @@ end
 
 -- The line that reads otherwise nearest to another one; of lines that were executed, if some are.
 local function nearest_change(self, range, line)
-  local found, best = {}, {}
+  local nearest, best = {}, {}
   for at = range.first, range.last do
     local away, kind = math.abs(at - line), range.lines[at] and "run" or "other"
     local is_new = reads_otherwise(self, "b", range.source, at, at)
-    if is_new and (not best[kind] or away < best[kind]) then found[kind], best[kind] = at, away end
+    if is_new and (not best[kind] or away < best[kind]) then nearest[kind], best[kind] = at, away end
   end
-  return found.run or found.other
+  return nearest.run or nearest.other
 end
 
 --- The line of a function's source to look at: of those that read otherwise the one that grew most or, where these have
@@ -348,11 +348,11 @@ end
 ---@return { source: string, line: integer }?
 function Origins:line(key, lines)
   local whole, most, most_changed = 0, nil, nil
-  for _, one in ipairs(lines) do
-    whole = whole + one.grown
-    if not most or one.grown > most.grown then most = one end
-    local is_new = reads_otherwise(self, "b", one.source, one.line, one.line)
-    if is_new and (not most_changed or one.grown > most_changed.grown) then most_changed = one end
+  for _, line in ipairs(lines) do
+    whole = whole + line.grown
+    if not most or line.grown > most.grown then most = line end
+    local is_new = reads_otherwise(self, "b", line.source, line.line, line.line)
+    if is_new and (not most_changed or line.grown > most_changed.grown) then most_changed = line end
   end
   if most_changed and most_changed.grown >= LITTLE * whole then return most_changed end
   local range = self.ranges.b[key]

@@ -28,10 +28,10 @@ local OWN = { index = true, time = true, seconds = true, missed = true, partial 
 
 local function field_of(name) return text.field(tostring(name)) end
 
-local function unknown(self, name, level)
+local function unknown(self, name)
   local names = lists.column(rawget(self, MONITOR).columns, "field")
   explain.misuse(("this monitor has neither event nor metric '%s'%s"):format(tostring(name),
-    text.meant(name, names, ", ")), level + 1)
+    text.meant(name, names, ", ")), 4)
 end
 
 -- The value of a column, or nil and why.
@@ -50,21 +50,21 @@ local function value_of(self, column)
   return value
 end
 
-local function column_of(self, name, level)
+local function column_of(self, name)
   local monitor = rawget(self, MONITOR)
-  return monitor.by_field[name] or monitor.by_field[field_of(name)] or unknown(self, name, level + 1)
+  return monitor.by_field[name] or monitor.by_field[field_of(name)] or unknown(self, name)
 end
 
 --- The value of an event or metric; nil and why where there is none.
 ---@param name string
 ---@return number? value, string? why
-function Interval:value(name) return value_of(self, column_of(self, name, 2)) end
+function Interval:value(name) return value_of(self, column_of(self, name)) end
 
 --- The value per second.
 ---@param name string
 ---@return number? rate, string? why
 function Interval:rate(name)
-  local value, why = value_of(self, column_of(self, name, 2))
+  local value, why = value_of(self, column_of(self, name))
   if value == nil then return nil, why end
   return value / self.seconds
 end
@@ -74,7 +74,7 @@ end
 ---@param name string
 ---@return string status, string? why
 function Interval:status(name)
-  local column = column_of(self, name, 2)
+  local column = column_of(self, name)
   if column.metric or column.event.tool then
     local value, why = value_of(self, column)
     if value == nil then return column.metric and "absent" or "not-counted", why end
@@ -87,7 +87,7 @@ end
 ---@param name string
 ---@return number?
 function Interval:ran(name)
-  local column = column_of(self, name, 2)
+  local column = column_of(self, name)
   if column.metric or column.event.tool or column.event.status then return nil end
   return rawget(self, COUNTS):share(column.field)
 end
@@ -116,7 +116,7 @@ function Interval:__index(name)
   if rawget(Interval, name) then return methods[name] end
   if OWN[name] then return nil end
   if name == "raw" then return rawget(self, COUNTS).raw end
-  return (value_of(self, column_of(self, name, 2)))
+  return (value_of(self, column_of(self, name)))
 end
 
 function Interval.__newindex() explain.misuse("counts are read-only", 3) end

@@ -1,6 +1,7 @@
 --- regions_histogram.lua: the calls of a region by what they took of one event, as bars.
 
 local bins = require "pmclua.report.bins"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -12,10 +13,8 @@ local function octave_of(value)
   return value < 1 and 0 or 2 ^ math.floor(math.log(value) / math.log(2) + 1e-9)
 end
 
---- Steps of equal width, or of octaves, and how many calls each has; empty ones between are there, too.
----@param bars pmclua.Bar[] not empty
----@return { from: number, to: number, count: number }[]
-function M.steps(bars)
+-- Steps of equal width, or of octaves, and how many calls each has; empty ones between are there, too.
+local function steps_of(bars)
   local low, high = bars[1].low, bars[#bars].high
   local by_octave = high >= FAR * math.max(1, low)
   local width = math.max(1, math.ceil((high - low + 1) / STEPS))
@@ -40,8 +39,8 @@ end
 function M.block(region, about, options)
   local bars = region:histogram(about.field)
   if #bars == 0 then return nil end
-  local steps, most = M.steps(bars), 0
-  for _, step in ipairs(steps) do most = math.max(most, step.count) end
+  local steps = steps_of(bars)
+  local most = math.max(unpack(lists.column(steps, "count")))
   local rows, scale = {}, about.scale or 1
   local width = math.max(10, require("pmclua.host.terminal").resolve(options).width - 40)
   for i, step in ipairs(steps) do

@@ -70,13 +70,13 @@ end
 
 local function misfit_note(scaling)
   if #scaling.off == 0 then return nil end
-  local said = lists.map(scaling.off, function(level)
+  local parts = lists.map(scaling.off, function(level)
     local left = level.residual
     return ("%s takes %s %s"):format(place(scaling, level.level), text.percent(math.abs(left.value)),
       left.value > 0 and "longer" or "less")
   end)
   return ("%s's law does not describe these times: %s than it says"):format(LAWS[scaling.fit.law],
-    text.list(said))
+    text.list(parts))
 end
 
 local function extrapolation_note(scaling)

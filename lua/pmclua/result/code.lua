@@ -99,7 +99,9 @@ function M.new(result, asked)
     error(explain.problem { code = "EPROFILE", operation = "where",
       message = "no block has a sampled repetition of both sides" }, 0)
   end
-  local confirmed = lists.find(self.profiles, function(one) return one.data and one.data.confirmed end)
+  local confirmed = lists.find(self.profiles, function(profile)
+    return profile.data and profile.data.confirmed
+  end)
   self.unit, self.confirmed = self.a[1].unit, confirmed and confirmed.data.confirmed
   local sampled = { result.event_by_field[text.field(event)] }
   self.incomplete = complete.why_cpus(result.remarks, sampled) or complete.why_samples(self.a)

@@ -107,7 +107,7 @@ end
 
 -- ---- what values are of ------------------------------------------------------------------------------------
 
-local function said(value) return value == nil and "none" or tostring(value) end
+local function value_words(value) return value == nil and "none" or tostring(value) end
 
 local function target_of(header)
   local name = header.target
@@ -135,7 +135,7 @@ local MODES = {
 function M.mode(header, other)
   for _, mode in ipairs(MODES) do
     local ours, theirs = mode[2](header), mode[2](other)
-    if ours ~= theirs then return ("%s %s"):format(mode[1], said(ours)), said(theirs) end
+    if ours ~= theirs then return ("%s %s"):format(mode[1], value_words(ours)), value_words(theirs) end
   end
 end
 
@@ -154,7 +154,8 @@ function M.simulation(mine, other)
   local name = lists.find(OF_SIMULATION, function(fact) return is(mine, fact) ~= is(other, fact) end)
   if not name then return nil end
   if name:find "_hash$" then return "simulated in another environment", "" end
-  return ("simulated with %s %s"):format(name, said(is(mine, name))), said(is(other, name))
+  return ("simulated with %s %s"):format(name, value_words(is(mine, name))),
+    value_words(is(other, name))
 end
 
 -- ---- what programs were asked for ---------------------------------------------------------------------------

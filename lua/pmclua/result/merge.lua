@@ -78,11 +78,11 @@ end
 local Merging = {}
 Merging.__index = Merging
 
-local function said(value) return value == nil and "not given" or tostring(value) end
+local function value_words(value) return value == nil and "not given" or tostring(value) end
 
 local function must_agree(what, before, now, name)
   if before == now then return end
-  error(("%s is %s in %s, and %s before"):format(what, said(now), name, said(before)), 0)
+  error(("%s is %s in %s, and %s before"):format(what, value_words(now), name, value_words(before)), 0)
 end
 
 -- Counts of one event that files ran otherwise: cells of several files cannot hold both, and others are not compared by

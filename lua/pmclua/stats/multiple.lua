@@ -18,6 +18,14 @@ end
 ---@field adjusted number the smallest overall level at which it would be rejected
 ---@field level number of the interval that excludes 0 if and only if it is rejected
 
+-- The places of some p, the smallest first.
+local function order_of(p)
+  local order = {}
+  for i = 1, #p do order[i] = i end
+  table.sort(order, function(i, j) return p[i] < p[j] or p[i] == p[j] and i < j end)
+  return order
+end
+
 --- Holm's step-down procedure ("A simple sequentially rejective multiple test procedure", Scandinavian
 --- Journal of Statistics 6, 1979): the smallest p is held against alpha/m, the next against alpha/(m-1),
 --- up to the first that fails. The chance that any true null is rejected is at most alpha, however the
@@ -26,9 +34,7 @@ end
 ---@param alpha number e.g. 0.05
 ---@return pmclua.Tested[] in the order of p
 function M.holm(p, alpha)
-  local order, tested = {}, {}
-  for i = 1, #p do order[i] = i end
-  table.sort(order, function(i, j) return p[i] < p[j] or p[i] == p[j] and i < j end)
+  local order, tested = order_of(p), {}
   local adjusted, rejections = 0, 0
   for rank, i in ipairs(order) do
     adjusted = math.max(adjusted, math.min(1, p[i] * (#p - rank + 1)))
@@ -67,9 +73,7 @@ end
 ---@param rate number e.g. 0.05
 ---@return { rejected: boolean, adjusted: number }[] in the order of p; adjusted: the least rate that rejects it
 function M.benjamini_hochberg(p, rate)
-  local order, tested, least = {}, {}, 1
-  for i = 1, #p do order[i] = i end
-  table.sort(order, function(i, j) return p[i] < p[j] or p[i] == p[j] and i < j end)
+  local order, tested, least = order_of(p), {}, 1
   for rank = #order, 1, -1 do
     local i = order[rank]
     least = math.min(least, p[i] * #p / rank)

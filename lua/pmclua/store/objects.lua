@@ -15,9 +15,9 @@ local is_count, is_offset = taken.is_count, taken.is_offset
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
 -- Of each thread that was watched: [thread, accesses, writes].
-local function written_confirmation(one)
-  return { label = one.label, kind = one.kind, counted = one.counted, why = one.why,
-    words = array(lists.map(one.words, function(word)
+local function written_confirmation(line)
+  return { label = line.label, kind = line.kind, counted = line.counted, why = line.why,
+    words = array(lists.map(line.words, function(word)
       return { name = word.name, threads = array(lists.map(lists.keys(word.accesses), function(thread)
         return array { thread, word.accesses[thread], word.writes[thread] or 0 }
       end)) }
@@ -99,10 +99,10 @@ end
 local function read_word(entry)
   if not is_table(entry) then refuse "confirmed" end
   local word = { name = take(entry, "name", is_text), accesses = {}, writes = {} }
-  for _, one in ipairs(take(entry, "threads", is_table)) do
-    if not is_table(one) then refuse "confirmed" end
-    local thread = take(one, 1, is_offset)
-    word.accesses[thread], word.writes[thread] = take(one, 2, is_offset), take(one, 3, is_offset)
+  for _, row in ipairs(take(entry, "threads", is_table)) do
+    if not is_table(row) then refuse "confirmed" end
+    local thread = take(row, 1, is_offset)
+    word.accesses[thread], word.writes[thread] = take(row, 2, is_offset), take(row, 3, is_offset)
   end
   return word
 end

@@ -93,15 +93,15 @@ end
 local function why_not(problem) return (tostring(problem):gsub("%s*\n%s*", " ")) end
 
 local function add_why(cause, sides, options, seconds)
-  local ok, found = pcall(require("pmclua.why.collect").why, sides.a, sides.b, { budget = seconds,
+  local ok, outcome = pcall(require("pmclua.why.collect").why, sides.a, sides.b, { budget = seconds,
     simulate = false, quiet = true, pin = options.pin, timeout = options.timeout,
     on_failure = options.on_failure, layout = options.layout })
   if not ok then
-    cause.absent[#cause.absent + 1] = "what the time consists of: " .. why_not(found)
+    cause.absent[#cause.absent + 1] = "what the time consists of: " .. why_not(outcome)
     return
   end
-  cause.why = found
-  table.insert(cause.sentences, 1, (found.sentence:gsub("%.$", "")))
+  cause.why = outcome
+  table.insert(cause.sentences, 1, (outcome.sentence:gsub("%.$", "")))
 end
 
 local function add_code(cause, sides, event, options, left)
@@ -117,18 +117,18 @@ local function add_code(cause, sides, event, options, left)
       :format(event, text.duration(runs * each), text.duration(math.max(0, left)))
     return
   end
-  local ok, found = pcall(where.where, sides.a, sides.b, { event = event, repetitions = runs, lines = true,
+  local ok, code = pcall(where.where, sides.a, sides.b, { event = event, repetitions = runs, lines = true,
     call_chains = is_simulated, quiet = true, pin = options.pin, timeout = options.timeout,
     simulation = is_simulated and options.simulation or nil })
   if not ok then
-    cause.absent[#cause.absent + 1] = ("%s by function: %s"):format(event, why_not(found))
+    cause.absent[#cause.absent + 1] = ("%s by function: %s"):format(event, why_not(code))
     return
   end
-  local parts, reads_alike = parts_of(found)
-  cause.sentences[#cause.sentences + 1] = sentence_of(found, parts)
+  local parts, reads_alike = parts_of(code)
+  cause.sentences[#cause.sentences + 1] = sentence_of(code, parts)
   if reads_alike and #parts > 0 then cause.sentences[#cause.sentences + 1] = ALIKE end
   if #cause.parts == 0 then
-    cause.event, cause.unit, cause.parts, cause.where = event, found.unit, parts, found
+    cause.event, cause.unit, cause.parts, cause.where = event, code.unit, parts, code
   end
 end
 

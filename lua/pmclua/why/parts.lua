@@ -38,12 +38,12 @@ local place_of = M.place_of
 
 local function lines_of(code, row)
   local own = place_of(row)
-  local along = lists.where(code:ledger("inlined line").lines, function(one)
-    local place = place_of(one)
-    return place and place.line and place.of_key == own.key and one.difference * row.difference > 0
+  local along = lists.where(code:ledger("inlined line").lines, function(line)
+    local place = place_of(line)
+    return place and place.line and place.of_key == own.key and line.difference * row.difference > 0
   end)
-  return lists.map(along, function(one)
-    return { source = place_of(one).source, line = place_of(one).line, grown = math.abs(one.difference) }
+  return lists.map(along, function(line)
+    return { source = place_of(line).source, line = place_of(line).line, grown = math.abs(line.difference) }
   end)
 end
 
@@ -69,12 +69,12 @@ local function led_back(code, origins, row)
   local way = origins and origins:way(key, row.difference > 0 and 1 or -1) or {}
   local k = origin.of(way)
   local step, above = way[k], way[k + 1]
-  local found = { key = step and step.key or key, name = step and step.fn or place.fn, row = row,
+  local led = { key = step and step.key or key, name = step and step.fn or place.fn, row = row,
     first = place.first, source = place.source, caller = above and above.full,
     callee = step and step.callee, calls = step and step.callee and step.calls or above and above.calls }
   local at = { source = step and step.source, line = step and step.line, grown = math.abs(row.difference) }
-  found.lines = not found.callee and lines_of(code, row) or { at.line and at or nil }
-  return found
+  led.lines = not led.callee and lines_of(code, row) or { at.line and at or nil }
+  return led
 end
 
 local function sum(rows, field)
@@ -114,7 +114,7 @@ function M.of(given)
   local names = lists.where(ledger.conclusion.names, function(row) return place_of(row) ~= nil end)
   local origins = origins_of(code)
   local led = lists.map({ unpack(names, 1, MOST_LED) }, function(row) return led_back(code, origins, row) end)
-  local groups = lists.groups(led, function(one) return one.key end)
+  local groups = lists.groups(led, function(row) return row.key end)
   local parts = lists.map(groups, function(group) return part_of(origins, group, labels) end)
   local place_in = {}
   for i, part in ipairs(parts) do place_in[part] = i end

@@ -124,9 +124,9 @@ end
 local REQUIRED = lists.joined { TIMES, { "calls", "profiles" } }
 
 -- Repetitions with all that both sides have any of.
-local function needed(found, other)
+local function needed(side, other)
   return lists.map(REQUIRED, function(name)
-    return found[name] and other[name] and found[name] or nil
+    return side[name] and other[name] and side[name] or nil
   end)
 end
 
@@ -141,9 +141,9 @@ local function add_scale(side, clock)
   end
 end
 
-local function side_of(found, indices)
+local function side_of(by_name, indices)
   local side = { n = #indices }
-  for name, values in pairs(found) do
+  for name, values in pairs(by_name) do
     side[name] = lists.map(indices, function(index) return values[index] end)
     if #side[name] < side.n then side[name] = nil end
   end
