@@ -137,7 +137,7 @@ end
 --- Notes a record of a simulated pass.
 ---@param record table
 ---@param choice integer? which of several iteration counts it had
----@param is_certain boolean nothing that varies was seen in it
+---@param is_certain? boolean nothing that varies was seen in it
 function Simulation:note(record, choice, is_certain)
   local seen = seen_of(self, record.cell, record.pass, choice)
   if record.outcome ~= "done" then
