@@ -288,7 +288,7 @@ const struct pmclua_result *pmclua_result_within(const void *bytes, uint64_t cou
     const struct pmclua_result *result = (const struct pmclua_result *)(header + 1);
     int is_whole = count >= sizeof *header + sizeof *result && header->kind == MSG_RESULT
         && header->bytes <= count - sizeof *header && is_sound(header);
-    /* Tasks send no such blocks, whose insides nobody has checked. */
+    /* Tasks send no blocks: their contents are not checked. */
     return is_whole && !result->region_u64s && !result->profile_u64s && !result->call_u64s ? result : NULL;
 }
 

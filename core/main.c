@@ -32,7 +32,7 @@ static const struct embedded *find_embedded(const char *name)
     return bsearch(name, pmclua_embedded, pmclua_embedded_count, sizeof *pmclua_embedded, by_name);
 }
 
-/* The bytes that are still to be compared; NULL: they differ. */
+/* The rest of the bytes to compare; NULL: they differ. */
 struct comparison { const char *rest; size_t bytes; };
 
 static int compare(lua_State *L, const void *bytes, size_t count, void *data)
@@ -48,7 +48,7 @@ static int compare(lua_State *L, const void *bytes, size_t count, void *data)
     return 0;
 }
 
-/* Whether this LuaJIT makes of the probe what the one that made our bytecode did. */
+/* Whether this LuaJIT compiles the probe to the same bytes as the one that made our bytecode. */
 static int is_same_compiler(lua_State *L)
 {
     static int known = -1;
@@ -89,7 +89,7 @@ static int load_file(lua_State *L, const char *folder, const char *name)
     return 0;
 }
 
-/* The declaration of the C interface has to be this very core's. */
+/* All of pmclua's modules but the declaration of the C interface, which must be this core's. */
 static int is_replaceable(const char *name)
 {
     int is_own = strcmp(name, "pmclua") == 0 || strncmp(name, "pmclua.", 7) == 0;
@@ -107,7 +107,7 @@ static int search(lua_State *L)
     return module ? load_embedded(L, name, module) : 0;
 }
 
-/* pmclua.embedded.script(text): the chunk of one of our own scripts, by its very text; nil: it is none. */
+/* pmclua.embedded.script(text): the chunk of the embedded script with this text; nil: none has it. */
 static int load_script(lua_State *L)
 {
     size_t bytes;

@@ -2,7 +2,7 @@
  * pfm.c: libpfm4, opened when first needed and never linked.
  *
  * The library keeps global state and is not thread-safe, nor is this file. Once it has been opened and
- * initialised it stays so until the process ends; what a failed attempt said is remembered and said again.
+ * initialised it stays so until the process ends; a failure is remembered.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -156,8 +156,8 @@ int pmclua_pfm_attribute(int32_t event, int32_t position, const char **name, con
 
 /* ---- descriptors ---- */
 
-/* Raises our soft limit on descriptors to `wanted`, or as far as the hard one allows, for somebody who needs `count` of
- * them. -errno. It is as it was when all who took have given back. */
+/* Raises our soft limit on descriptors to `wanted`, or as far as the hard one allows, to take `count` of them.
+ * -errno. It is restored when all that were taken are given back. */
 int pmclua_descriptors_take(uint64_t count, uint64_t wanted);
 void pmclua_descriptors_give_back(uint64_t count);
 
@@ -242,7 +242,7 @@ int pmclua_mapped_as(const char *path, uint64_t *device, uint64_t *inode);
 struct pmclua_identity {
     uint64_t device, inode;
     uint64_t written_ns;           /* its mtime */
-    uint64_t changed_ns;           /* its ctime; its mtime where it has no name any more, as losing it is a change */
+    uint64_t changed_ns;           /* its ctime; its mtime where it was unlinked, which is a change, too */
 };
 /* Which file `path` leads to: 0; -errno. */
 int pmclua_identity(const char *path, struct pmclua_identity *identity);

@@ -44,7 +44,7 @@ const char *pmclua_system_call_name(uint64_t number);
 enum pmclua_point_kind {
     PMCLUA_POINT_ENTRY = 0,        /* the first instruction of a function */
     PMCLUA_POINT_RETURN,           /* a return instruction */
-    PMCLUA_POINT_TAIL,             /* a jump to another function, which returns in its stead */
+    PMCLUA_POINT_TAIL,             /* a tail call: a jump to another function */
     PMCLUA_POINT_WHOLE,            /* an only instruction, at which a function is entered and left */
     PMCLUA_POINT_RETURN_PROBE,     /* a return probe on a function's entry: changes the program's stack */
     PMCLUA_POINT_FROM,             /* any place or event at which a region begins … */
@@ -67,9 +67,9 @@ enum pmclua_region_path {
 
 /* Calls put together from samples at points. Pure: no I/O, no clock.
  *
- * Invariants: a return is matched to the entry with the same stack pointer in its process, on whichever
- * thread, so a call's cost is between its own two samples or it is not counted as a call; a thread's counts are the sum of what it had last
- * on each CPU; what samples were lost around is cut, never guessed. Values are in order: enabled ns,
+ * Invariants: a return is matched to the entry with the same stack pointer in its process, on whichever thread, so a
+ * call's cost lies between its own two samples, or it is not counted as a call; a thread's counts are the sum of its last
+ * ones on each CPU; calls around lost samples are cut, never guessed. Values are in order: enabled ns,
  * running ns, counts of events; of a call, its duration in ns comes before them. */
 struct pmclua_calls;
 
@@ -104,7 +104,7 @@ int pmclua_calls_name(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, co
 /* A thread was started: it is called as its parent is, until it is named. */
 int pmclua_calls_fork(struct pmclua_calls *calls, uint32_t pid, uint32_t tid, uint32_t parent_tid);
 int pmclua_calls_end(struct pmclua_calls *calls, uint32_t tid);
-/* All threads end, as far as is seen: the events will be others when samples come again. */
+/* Ends all threads: later samples come from other events. */
 void pmclua_calls_pause(struct pmclua_calls *calls);
 /* Records were lost on a CPU: calls that are open are cut, and counts on that CPU are not yet known. */
 void pmclua_calls_lost(struct pmclua_calls *calls, uint32_t cpu, uint64_t records);
@@ -212,7 +212,7 @@ struct pmclua_profile {
     uint64_t lost;                  /* records that found no room in a ring */
     uint64_t knows_lost;            /* 1: that is all of them; 0: those that a later record tells of (before Linux 6.0) */
     uint64_t unmapped;              /* of the samples: of no known file */
-    uint64_t begun;                 /* counted since the last sample; where tasks were started, at most so much */
+    uint64_t begun;                 /* counted since the last sample; an upper bound where tasks were started */
     uint64_t throttled;             /* times that Linux held the event back */
     uint64_t news_lost;             /* records of mappings that found no room */
     uint64_t tasks;                 /* threads and processes that were started meanwhile */

@@ -198,8 +198,8 @@ struct pmclua_result {
     uint32_t method;                       /* PMCLUA_BY_*, where all groups are read alike */
     uint32_t drops;                        /* programs that a command executed and Linux does not let be counted */
     struct pmclua_drop drop;               /* the first of them */
-    uint32_t unseen;                       /* why it is not known whether there were such: ENOSPC: so many programs
-                                            * were executed that not all were looked at; another errno: of watching */
+    uint32_t unseen;                       /* why drops are unknown: ENOSPC: too many programs were executed to look
+                                            * at all; another errno: of watching */
     struct pmclua_drop launcher;           /* a program of a command that has others do its work; pid 0: none */
     uint32_t unreached;                    /* the errno of a program that could not reach the table of its marks */
     uint32_t left;                         /* processes that a command left running */
@@ -222,8 +222,8 @@ struct pmclua_mapped {
     int32_t is_mapped;
 };
 
-/* Watches nothing yet: has the rings that each of `threads` such watches needs. -E2BIG: this machine has so many CPUs
- * (more than 1024) that watching would cost the target too much; -errno. */
+/* Makes the rings of one of `threads` watches; nothing is watched yet. -E2BIG: with more than 1024 CPUs watching would
+ * cost the target too much; -errno. */
 int pmclua_drops_new(struct pmclua_drops **drops, uint32_t threads);
 /* Watches the programs that a thread and its children to come execute; `threads` are watched in all. As above. */
 int pmclua_drops_open(struct pmclua_drops **drops, int32_t pid, uint32_t threads);

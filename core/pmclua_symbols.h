@@ -104,8 +104,7 @@ int pmclua_symbols_code(struct pmclua_symbols *symbols, uint64_t offset, struct 
  * last one, in its `declared`. -ENOENT: the debug information does not say. */
 int pmclua_symbols_written(struct pmclua_symbols *symbols, uint64_t address, int32_t *first, int32_t *last);
 
-/* Debug information that is there and could not be read, of what pmclua_symbols_code was asked. `name`: the file that it is
- * in; it lives until the symbols are closed. */
+/* Debug information that pmclua_symbols_code needed and could not read. `name`: the file that it is in; it lives until the symbols are closed. */
 enum pmclua_unread_kind {
     PMCLUA_UNREAD_SPLIT,           /* a .dwo file, which is missing or of another build */
     PMCLUA_UNREAD_SHARED,          /* what dwz has moved to another file, which is missing */
@@ -157,7 +156,7 @@ uint64_t pmclua_symbols_base(const struct pmclua_symbols *symbols);
 
 enum pmclua_exit_kind {
     PMCLUA_EXIT_RETURN = 0,
-    PMCLUA_EXIT_TAIL               /* an unconditional jump to another function, which returns in its stead */
+    PMCLUA_EXIT_TAIL               /* a tail call: an unconditional jump to another function */
 };
 struct pmclua_exit { uint64_t offset; uint64_t kind; };      /* offset: in the file */
 

@@ -89,7 +89,7 @@ local function is_unquoted(problem)
   return true
 end
 
--- What a problem with the commands is on this command line.
+-- A problem of a command, in terms of this command line.
 local function in_our_words(problem)
   if is_unquoted(problem) then
     problem.message = problem.message .. "\nquote a command with its arguments: 'ls -l'"
@@ -108,7 +108,7 @@ if opt.against_dir then
   if #opt.workloads ~= 1 then usage "--against-dir takes one command" end
 elseif #opt.workloads < 2 then usage "it takes at least two commands, or files" end
 
--- How a file begins; what can be read but once (a pipe) is left as it is, and can be no command.
+-- How a file begins; a pipe can be read only once and is left alone.
 local function beginning(word)
   local file = io.open(word)
   if not file then return nil end
@@ -132,7 +132,7 @@ local function is_file(word)
   return begins == "a pipe" or begins and (begins == '{"kind":"experiment"' or begins:sub(1, 2) == "\31\139")
 end
 
--- What is decided when something is measured; results were.
+-- Options of measuring, which files do not take.
 local MEASURING = { "events", "repetitions", "warmup", "margin", "until", "control", "layout", "build",
   "against-dir", "seed", "simulate", "simulation", "timeout", "ignore-failure", "shell", "pin", "launch",
   "ranks", "store", "note" }
@@ -164,7 +164,7 @@ local function compare_files()
   refuse_measuring()
   local result = load_files():with { metrics = #opt.metrics > 0 and opt.metrics or nil,
     primary = opt.primary }
-  -- What tells the files apart comes last: file, or rank.
+  -- The factor that tells the files apart is the last: file, or rank.
   local factors = result.header.factors
   local factor = factors[#factors - (over and 1 or 0)]
   result = result:with { baseline = { [factor[1]] = factor[2][1] } }
@@ -218,7 +218,7 @@ local function compare_commands()
   return experiment:run { store = opt.store or false, quiet = opt.quiet }
 end
 
--- What limits conclude: of commands in the blocks that they share, of each file against the first.
+-- The gates of the limits: of commands within their blocks, of each file against the first.
 local function check_limits(result)
   if not limits then return {} end
   if files == 0 then

@@ -115,7 +115,7 @@ local function letters(text) return #text:gsub("[\128-\191]", "") end
 
 local BEFORE = 36
 
--- What a screen shows of a spec around a place, and where in it the place then is.
+-- The part of a spec around a place that fits the screen, and the place in it.
 local function excerpt(spec, place)
   if #spec <= SCREEN - INDENT then return spec, place end
   local first = math.max(1, place - BEFORE)
@@ -241,7 +241,7 @@ local function metric_line(metric, variants)
     "threshold", metric.threshold and metric.threshold.text, "parent", metric.parent, "table", metric.table))
 end
 
--- What is asked for may be a group of a file; or a vendor's metric, a group of them, or both.
+-- SPEC may name a group of a file, a vendor's metric, a group of metrics, or several of these.
 local function metrics_of(spec)
   local of_file, wrong = pmc.metrics.of_group(spec)
   if wrong then pmc.fail(wrong) end

@@ -79,7 +79,7 @@ local function conditions()
   return list
 end
 
--- What a monitor wrote is no result: it is plotted as it is.
+-- A monitor's output is no stored result: it is plotted as it is.
 local function source()
   local files = { by = opt.by or opt.kind == "scaling" and "none" or nil, unpack(opt.files) }
   if #files > 0 and not files.by and #opt.only + #opt.metrics == 0 then return { unpack(files) } end

@@ -30,7 +30,7 @@ local pmc = require "pmclua"
 
 local function fail(problem) pmc.fail(problem, "command") end
 
--- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
+-- pmclua's own failures have a status of their own: a command may well exit with 1 or 2.
 local function read_options(declaration)
   local ok, opt = pcall(pmc.options, declaration)
   return ok and opt or fail(opt)

@@ -53,7 +53,7 @@ local function working_sets()
   return sets
 end
 
--- What a kernel does for an element of 24 bytes of its working set, by definition.
+-- `flops` and `moved`: operations and bytes for an element of 24 bytes, by definition.
 local function kernel(name, flops, moved, symbol, ...)
   return pmc.kernel { name = name, source = "kernels/stream.c", symbol = symbol or name, threads = "threads",
     params = { flops = flops, moved = moved },

@@ -26,7 +26,7 @@ local STATUS = { failed = 125, not_executable = 126 }
 
 local function fail(problem) pmc.fail(problem, "command") end
 
--- What pmclua itself refuses has a status of its own: a command may well exit with 1 or 2.
+-- pmclua's own failures have a status of their own: a command may well exit with 1 or 2.
 local function read_options(declaration)
   local ok, opt = pcall(pmc.options, declaration)
   return ok and opt or fail(opt)
@@ -181,7 +181,7 @@ if opt.interval then stream() end
 local first_failure, signal, refused, lost
 
 local function watch(record)
-  -- What Valgrind cannot run costs its own counts alone.
+  -- A run that Valgrind refuses loses simulated counts alone.
   if record.simulated and record.outcome == "not-counted" then
     lost = lost or record.why
     return
@@ -241,7 +241,6 @@ local function measure()
 end
 
 local measured, result = pcall(measure)
--- That it is there was seen before.
 if refused then
   pmc.fail(refused.why, refused.outcome == "not-started" and STATUS.not_executable or STATUS.failed)
 end

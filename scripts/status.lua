@@ -39,7 +39,7 @@ local groups = {}
 for _, state in ipairs(STATES) do groups[state] = {} end
 for _, shard in ipairs(job.list) do table.insert(groups[shard.state], shard) end
 
--- What is to be known of a single shard besides its number.
+-- The remark behind a shard's number.
 local function remark(shard)
   if shard.state == "running" then
     return (" (%s%s)"):format(shard.owner, shard.is_certain and "" or ", not seen")

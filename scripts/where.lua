@@ -123,7 +123,7 @@ local function options()
     pin = opt.pin, store = opt.store, target = target }
 end
 
--- Of a target alone the time limit is how long it is sampled.
+-- A target alone is sampled for the time limit.
 local function measure_target()
   local asked = options()
   asked.duration, asked.timeout = asked.timeout, nil
@@ -146,7 +146,7 @@ end
 local VIEWS = { object = "data", member = "data member", ["function"] = "data function",
   source = "data source", node = "data node" }
 
--- What a line of the table is.
+-- The view: functions, lines or objects as lines of the table.
 local function view()
   if opt.data then
     return opt.lines and "data line" or VIEWS[opt.by or "object"]

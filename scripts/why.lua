@@ -65,7 +65,7 @@ local function second_name()
   return opt.what[1] == opt.what[2] and opt.what[2] .. " (2)" or opt.what[2]
 end
 
--- Of two files: what tells them apart is the last factor.
+-- Two files are told apart by the last factor.
 local function of_files(first, second, both)
   local result = pmc.load(first, second)
   local factor = result.header.factors[#result.header.factors]

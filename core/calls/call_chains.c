@@ -125,7 +125,7 @@ void call_chains_stop(struct call_chains *chains, int32_t tid, uint64_t time_ns,
     thread->place = place;
 }
 
-/* Adds what `waker` has spent since the wait began, at most as much as it took. Returns how much of it that is. */
+/* Adds the waker's account since the wait began, scaled to at most `ns`: how many ns it covers. */
 static uint64_t follow(struct call_chains *chains, const struct chained *thread, const struct chained *waker, uint64_t ns,
                        struct account *wait)
 {

@@ -168,7 +168,7 @@ static void go_on(struct call_times *times, struct thread *thread, uint64_t time
 
 static void wake(struct call_times *times, struct thread *thread, const struct call_record *record)
 {
-    /* Where the network's work, in a soft interrupt, wakes it, whoever made the call that led there does. */
+    /* In a soft interrupt (the network) the waker is the thread whose call led there. */
     int is_soft = record->number != 0;
     struct thread *waker = slot_of(times->thread, times->room, record->other);
     int32_t by = record->other && (!is_soft || waker->is_in_call) ? record->other : 0;
@@ -200,7 +200,7 @@ int call_times_take(struct call_times *times, const struct call_record *record)
     return 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- rows ---- */
 
 static void put(const struct sum *sum, uint64_t number, uint64_t is_first, struct pmclua_system_call *rows,
                 uint64_t *count)

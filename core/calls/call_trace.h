@@ -39,7 +39,7 @@ struct call_times;
 struct call_times *call_times_new(int32_t first);
 /* Takes a record: those of a thread in their order. -ENOMEM. */
 int call_times_take(struct call_times *times, const struct call_record *record);
-/* Rows, sites and chains of what was seen. Return how many; the lists may be NULL. */
+/* All rows, sites and chains: how many; the lists may be NULL. */
 uint64_t call_times_rows(struct call_times *times, struct pmclua_system_call *row);
 uint64_t call_times_sites(const struct call_times *times, struct pmclua_call_site *site);
 uint64_t call_times_chains(const struct call_times *times, struct pmclua_call_chain *chain);

@@ -10,7 +10,7 @@
 
 #include "calls.h"
 
-/* ---- what comes in ---- */
+/* ---- samples ---- */
 
 /* How a sample of each kind of point is taken. */
 typedef int take_point(struct pmclua_calls *calls, struct thread *thread, const struct pmclua_calls_sample *sample);
@@ -21,7 +21,7 @@ static const struct { take_point *take; int is_end; } points[] = {
     [PMCLUA_POINT_FROM] = { pair_from, 0 }, [PMCLUA_POINT_TO] = { pair_to, 1 },
 };
 
-/* The thread of a sample; NULL and *result: none (0: this sample is not to be taken). */
+/* The thread of a sample; NULL and *result: -errno; 0: the sample is ignored. */
 static struct thread *take_sample(struct pmclua_calls *calls, const struct pmclua_calls_sample *sample, int *result)
 {
     *result = -EINVAL;
@@ -51,7 +51,7 @@ int pmclua_calls_point(struct pmclua_calls *calls, const struct pmclua_calls_sam
     struct thread *thread = take_sample(calls, sample, &result);
     if (!thread)
         return result;
-    /* The cost of a probe is of what is around it: before a call begins, after it has ended. */
+    /* A probe's cost is the caller's: it is spent before a call begins, after it has ended. */
     int is_end = points[sample->kind].is_end;
     if (!is_end)
         thread_spend(calls, thread, sample->region, 0);

@@ -1,6 +1,6 @@
 /*
  * calls.h: what calls.c (samples), calls_stack.c (who called what), calls_frames.c (open calls), calls_measure.c
- * (what each took), calls_threads.c (whose counts), calls_spreads.c (what came of it) and calls_block.c (as one block)
+ * (what each took), calls_threads.c (whose counts), calls_spreads.c (distributions) and calls_block.c (as one block)
  * share. Private to the core.
  */
 #pragma once

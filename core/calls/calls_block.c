@@ -1,5 +1,5 @@
 /*
- * calls_block.c: what came of all calls as one block of u64s (struct pmclua_regions and what follows it).
+ * calls_block.c: all calls as one block of u64s (struct pmclua_regions and what follows it).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static uint64_t count_switching(const struct pmclua_calls *calls, uint32_t regio
     return count;
 }
 
-/* Who called whom is not known of them. */
+/* Their nesting is unknown. */
 static void mark_switching(struct pmclua_calls *calls, uint32_t region)
 {
     struct pmclua_region *facts = &calls->region[region].facts;

@@ -1,5 +1,5 @@
 /*
- * calls_spreads.c: what came of a region's calls: sums, smallest and largest, histograms, sums of each thread,
+ * calls_spreads.c: the distribution of a region's calls: sums, smallest and largest, histograms, sums of each thread,
  * and the first calls one by one.
  *
  * Invariant: memory is bounded: histograms have fixed buckets, rows and kept calls a limit. What is
@@ -127,7 +127,7 @@ static int keep_call(struct pmclua_calls *calls, const struct call_end *end)
 
 /* ---- a call ---- */
 
-/* From now on itself alone is something else than with callees. */
+/* Separates the spreads of calls by themselves from those with callees. */
 static int split_spreads(struct pmclua_calls *calls, struct region *region)
 {
     uint32_t width = call_u64s(calls);

@@ -184,7 +184,7 @@ static int end_top(struct pmclua_calls *calls, struct thread *thread, const stru
     return 0;
 }
 
-/* Takes a call out that ends elsewhere than where it was last seen; `counted_as`: what it was said to be. */
+/* Removes a call that ends on another thread, or after it was counted as left (`counted_as`). */
 static void take_out(struct pmclua_calls *calls, struct frame *frame)
 {
     if (frame->thread)

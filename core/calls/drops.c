@@ -1,6 +1,6 @@
 /*
- * drops.c: what is to be known of the programs that are executed: whose events Linux ended at the start; which has
- * others do its work; which has marks (pmclua_mark.h) and cannot reach their table.
+ * drops.c: facts about the programs that are executed: whose events Linux ended at the start; which are launchers, whose
+ * work others do; which have marks (pmclua_mark.h) and cannot reach their table.
  *
  * A program that its user may not read, or that gains rights by executing (setuid, setgid, capabilities), is not
  * to be watched: exec ends all events of the process, inherited ones too, and says nothing. An event that records
@@ -8,7 +8,7 @@
  * the events by the record of an end, and by nothing more of that process.
  *
  * A launcher asks a daemon or another machine to run a program, which is then no child of it and is not counted. It is
- * known by its name; one that executes another program in its place has asked nobody.
+ * known by its name; one that executes another program in its place has asked no daemon.
  *
  * The rings are to be read while the programs run: pmclua_drops_fd says when one is half full. Each belongs to an
  * event of our own that records nothing, so that it stays when what is watched has ended: mapping one anew for each
@@ -31,7 +31,7 @@
 enum { RINGS_BYTES = 16 << 20, RING_MAX = 256 * 1024, RING_LEAST = 16 * 1024 };
 enum { CPUS_MAX = 1024, RECORD_MAX = 8192 };
 
-/* A program that was executed, of whose process nothing more is known yet. */
+/* An executed program whose process has done nothing else yet. */
 struct executed {
     uint32_t pid;
     char name[16];
@@ -44,8 +44,8 @@ struct pmclua_drops {
     struct pmclua_drop first, launcher;       /* pid 0: none */
     struct executed *open;
     size_t opened;
-    uint32_t unreached;                       /* the errno of the last program that said so */
-    struct pmclua_mapped *file;               /* of whom it is noted that they are mapped */
+    uint32_t unreached;                       /* the last errno that a program reported */
+    struct pmclua_mapped *file;               /* files whose mapping is noted */
     int32_t files, only;                      /* only: the process that matters; 0: all */
     struct watched {
         int owner, fd;                        /* the event whose ring it is, and the one that writes to it; -1: none */

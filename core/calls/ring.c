@@ -13,7 +13,7 @@
 
 #include "ring.h"
 
-enum { RELEASE_PARTS = 16 };       /* so much of a ring is given back at once */
+enum { RELEASE_PARTS = 16 };       /* this part of a ring is given back at once */
 
 int ring_open(struct ring *ring, int fd, size_t bytes)
 {

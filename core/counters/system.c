@@ -2,7 +2,7 @@
  * system.c: the table of system calls that perf needs, and single events.
  *
  * Everything in core/ that touches a perf descriptor goes through `pmclua_system`, so that a test can
- * play any OS kernel. Members return a result or -errno; errno itself is nobody's business outside.
+ * play any OS kernel. Members return a result or -errno.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

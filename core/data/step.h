@@ -1,5 +1,5 @@
 /*
- * step.h: instructions as far as it takes to find what they accessed, alike for all machines. Private to the core.
+ * step.h: instructions of all machines, reduced to what tells their accesses. Private to the core.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ void step_form(struct step *step, uint8_t form, int8_t a, int64_t constant);
 /* Fills in what the instruction does that was disassembled last. */
 void x86_step(const struct disassembler *disassembler, struct step *step);
 void arm64_step(const struct disassembler *disassembler, struct step *step);
-/* The same of atomic instructions that Capstone 4 does not know, by the word itself: 1; 0: it is none of them. */
+/* The same for atomic instructions that Capstone 4 does not know, from the word itself: 1; 0: another instruction. */
 int  arm64_atomic(uint32_t word, struct step *step);
 /* Whether a branch on `condition` is taken with these flags. */
 int  x86_is_taken(int condition, uint64_t flags);

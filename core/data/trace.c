@@ -3,7 +3,7 @@
  *
  * A sample stands behind the instruction that was blocked, so it is looked for among those that may have come before it,
  * and its operands' registers are those of the sample with what was executed since undone. Where several instructions may
- * have come before, they must have accessed one line; a guess between them would name objects that nobody accessed.
+ * have come before, they must have accessed one line; a guess between them would name objects that were not accessed.
  */
 #include <string.h>
 
@@ -191,7 +191,7 @@ static void execute(const struct moment *moment, const struct step *step, struct
     }
 }
 
-/* The step that follows on the way around a loop to `wanted`; -1: nobody knows. */
+/* The next step on the way around a loop to `wanted`; -1: unknown. */
 static int32_t next_step(const struct moment *moment, uint32_t index, const struct step *wanted)
 {
     const struct step *step = &moment->function->step[index];
@@ -271,7 +271,7 @@ static void find_address(const struct moment *moment, const struct path *path, u
         finding->kind = PMCLUA_DATA_LOST;
 }
 
-/* The load that an instruction without one computes with; -1: there is none near it. */
+/* The load whose value an instruction computes with; -1: none near it. */
 static int32_t find_load(const struct moment *moment, const struct path *path)
 {
     uint64_t unused = BIT(moment->function->stack);

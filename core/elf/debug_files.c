@@ -4,7 +4,7 @@
  * Invariant: whoever made a program chose these names, so they may be those of FIFOs, to which nobody writes, and of
  * devices. Elfutils opens whatever is there: it is asked for the system's own folder alone. Only regular files are
  * opened here, and only those of the same build are used. What is mapped is read at any time later, and who cuts a file
- * short ends whoever has it mapped: of files of others it is a copy.
+ * short ends every process that has it mapped: files of others are copied.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -381,7 +381,7 @@ static int is_copied(struct body body, uint64_t place)
     return 0;
 }
 
-/* The last line of `file` in a range that is not of what was copied there. */
+/* The last line of `file` in a range, inlined code left out. */
 static int32_t last_line(const struct unit *unit, struct body body, const struct scope *range, const char *file)
 {
     const struct source_line *beyond, *line = lines_find(unit->lines, range->start, &beyond);

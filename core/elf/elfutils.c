@@ -1,5 +1,5 @@
 /*
- * elfutils.c: opens libdw and libelf once; what a failed attempt said is said again.
+ * elfutils.c: opens libdw and libelf once; a failure is remembered.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * gopclntab.c: the functions of Go, which has a table of its own (.gopclntab) in every program, also in stripped ones.
  *
- * Its form has changed with Go 1.16, 1.18 and 1.20. All of it is checked: a damaged table is none.
+ * Its form has changed with Go 1.16, 1.18 and 1.20. Everything is checked; a damaged table is ignored.
  */
 #include <string.h>
 

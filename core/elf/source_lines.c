@@ -33,7 +33,7 @@ void lines_free(struct lines *lines)
 
 struct bytes { const uint8_t *at, *end; };
 
-/* A number of at most 8 bytes; 0 where so many are not there. */
+/* A number of at most 8 bytes; 0 where the bytes end before. */
 static uint64_t take(struct bytes *bytes, size_t count)
 {
     uint64_t value = 0;

@@ -76,7 +76,7 @@ const struct section *symbols_section(const struct pmclua_symbols *symbols, uint
     return NULL;
 }
 
-/* elfutils opens what it is given, and whoever opens a pipe may wait for ever. */
+/* Regular files alone: elfutils would wait for ever on a pipe. */
 static int open_file(struct pmclua_symbols *symbols, const char *path)
 {
     int fd = file_open_mapped(path, &symbols->owner);
@@ -223,7 +223,7 @@ static int is_like(const struct symbol *symbol, const char *glob)
     return fnmatch(glob, symbol->spelt.plain, 0) == 0 || fnmatch(glob, symbol->name, 0) == 0;
 }
 
-/* `tail_glob` is the pattern behind "*::"; NULL: the pattern is none to be matched so. */
+/* `tail_glob` is the pattern behind "*::"; NULL: the pattern is no glob. */
 static enum match match(const struct symbol *symbol, const char *pattern, const char *tail_glob)
 {
     if (strcmp(symbol->name, pattern) == 0 || strcmp(symbol->spelt.shown, pattern) == 0)

@@ -26,7 +26,7 @@ struct pmclua_symbols {
     struct stubs *stubs;           /* stubs.c; the same */
     uint64_t *start;               /* of functions, by address, as .eh_frame_hdr has them; NULL: not looked for yet */
     uint32_t starts;
-    int32_t count, named;          /* `named`: so many are spelt */
+    int32_t count, named;          /* `named`: the first of them that are spelt */
     const char **source;           /* files that local symbols are of, as the table names them: "parse.c" */
     uint32_t sources;
     struct homes *homes;           /* homes.c; NULL: not looked for yet */
@@ -107,7 +107,7 @@ const struct source_line *lines_find(const struct lines *lines, uint64_t place, 
 
 /* ---- debug_files.c ---- */
 
-/* Opens a regular file to be mapped, and its owner: of what another user may cut short meanwhile it is a copy. -errno. */
+/* Opens a regular file to be mapped, and gives its owner; a file that another user may cut short is copied. -errno. */
 int  file_open_mapped(const char *path, uint32_t *uid);
 /* A Dwfl_Callbacks' find_debuginfo: the file that was given, or one of the customary places. No server is asked. */
 int  debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *path,

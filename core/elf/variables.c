@@ -85,7 +85,7 @@ static int find(struct pmclua_symbols *symbols, uint64_t address, int is_of_thre
     return -ENOENT;
 }
 
-/* The address of what the file has at an offset, or of the zeroes that follow it in memory. */
+/* The address of an offset in the file, or in the zeroes that follow it in memory. */
 static int address_of(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
 {
     for (int is_zeroed = 0; is_zeroed < 2; is_zeroed++) {

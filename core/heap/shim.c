@@ -155,7 +155,7 @@ static uint32_t find_site(uint64_t caller, uint64_t top)
     uint32_t free_lock = 0;
     int is_ours = atomic_compare_exchange_strong_explicit(&chain->lock, &free_lock, 1, memory_order_acquire,
                                                           memory_order_relaxed);
-    if (!is_ours)                              /* another thread's; after a fork, of one that is no more */
+    if (!is_ours)                              /* another thread's; after a fork, perhaps of one that is gone */
         chain = &own;
     if (!is_ours || !is_as_known(chain, caller, place))
         walk_into(chain, top);

@@ -1,7 +1,7 @@
 /*
  * descendants.c: the processes that a process has started, as /proc has them.
  *
- * What outlives its parent is no descendant any more, unless the process is a subreaper, as runners are.
+ * An orphan is no descendant any more, unless the process is a subreaper, as runners are.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * descriptor_limit.c: the soft limit on descriptors, raised for as long as somebody needs more.
+ * descriptor_limit.c: the soft limit on descriptors, raised while more are needed.
  *
- * Invariant: it is as it was found whenever nobody needs more. It stays raised while the descriptors are open, since a
+ * Invariant: it is as it was found whenever no more are needed. It stays raised while the descriptors are open, since a
  * new one takes the lowest number that is free.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "pmclua.h"
 
 static rlim_t found, raised;           /* before it was raised, and what it was raised to; 0: it was not */
-static uint64_t taken;                 /* by all who need more */
+static uint64_t taken;                 /* by all takers */
 
 int pmclua_descriptors_take(uint64_t count, uint64_t wanted)
 {

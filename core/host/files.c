@@ -122,7 +122,7 @@ static int check(int result, const struct stat *facts)
     return S_ISREG(facts->st_mode) ? 0 : S_ISDIR(facts->st_mode) ? -EISDIR : -ENOTSUP;
 }
 
-/* It is looked at before, as a device must not be opened, and after, as it may have been replaced in between. */
+/* Checked before, as a device must not be opened, and after, as it may have been replaced in between. */
 int pmclua_open_plain(const char *path, int32_t is_link_refused, uint32_t *uid, uint64_t *bytes)
 {
     struct stat facts;

@@ -3,5 +3,5 @@
  */
 #pragma once
 
-/* Takes the signals that we need now, and gives back those that we do not need any more. */
+/* Takes the signals that are needed now, and restores the others. */
 int signals_settle(void);

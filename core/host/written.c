@@ -30,7 +30,7 @@ struct way {
 
 int user_is_trusted(uid_t uid)
 {
-    struct stat root;              /* whoever owns it is root here, also in a namespace of users */
+    struct stat root;              /* its owner is root here, also in a user namespace */
     return uid == geteuid() || (stat("/", &root) == 0 && uid == root.st_uid);
 }
 
@@ -122,7 +122,7 @@ static int check(int fd, int folder)
     return may_be_linked && S_ISREG(facts.st_mode) && facts.st_nlink > 1 ? -EPERM : 0;
 }
 
-/* Opens the file itself, which another user may have put there or replaced meanwhile; nobody may ever read his FIFO. */
+/* Opens the file itself, which another user may have put there or replaced meanwhile; a FIFO of his may never have a reader. */
 static int open_last(const struct way *way, const char *name, int flags, mode_t mode)
 {
     struct stat facts;

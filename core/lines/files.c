@@ -59,13 +59,13 @@ int32_t pmclua_lines_open(const char *path, int32_t how)
     return error;
 }
 
-/* After a write that stopped short: takes back the part of a line, says what stays. */
+/* Removes the part of a line that a short write left: the bytes of the whole lines. */
 static size_t keep_whole_lines(int fd, const char *lines, size_t written)
 {
     const char *newline = written ? memrchr(lines, '\n', written) : NULL;
     size_t whole = newline ? (size_t)(newline - lines) + 1 : 0;
     off_t end = lseek(fd, 0, SEEK_END);
-    /* Where it cannot be cut, the reader, and whoever resumes, do so all the same. */
+    /* If that fails, readers and pmclua_lines_open cut it. */
     if (end >= 0 && written > whole)
         pmclua_resize(fd, (uint64_t)end - (written - whole));
     return whole;

@@ -11,7 +11,7 @@ enum { CHAIN_FRAMES_MAX = 1 << 17 };
 /* In a frame's file: a guess. */
 #define CHAIN_GUESS (UINT32_C(1) << 31)
 
-/* A place in code that was called from `parent`: the number of a frame, from 1; 0: nobody known called it. `count`
+/* A place in code that was called from `parent`: the number of a frame, from 1; 0: unknown. `count`
  * samples were taken there. */
 struct chain_frame { uint64_t offset, count; uint32_t file, parent; };
 

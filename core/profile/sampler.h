@@ -1,6 +1,6 @@
 /*
  * sampler.h: what sampler_open.c, sampler.c (reading the rings), sampler_take.c (records), sampler_entries.c (what Linux
- * was entered for), sampler_records.c (samples by themselves) and sampler_block.c (what came of it) share. Private to the core.
+ * was entered for), sampler_records.c (samples by themselves) and sampler_block.c (the profile) share. Private to the core.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct pmclua_sampler {
     struct event_fd *event;
     uint32_t events;
     pthread_t thread;
-    int word, errnum;              /* word: an eventfd: what is said to the thread; errnum: what ended it early */
+    int word, errnum;              /* word: an eventfd by which the thread is told to begin and end; errnum: of what ended it early */
     int has_thread, is_over;
     int has_no_ring;               /* what failed was mapping a ring */
     struct pollfd *ready;
@@ -65,7 +65,7 @@ int sampler_find_cpus(struct pmclua_sampler *sampler);
 int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *failure);
 /* Upper bound of what a task of this age has counted since its last sample. */
 uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
-/* Takes in all that the rings have now; `is_last`: nothing will come any more. -ENOMEM. */
+/* Takes in all that the rings have now; `is_last`: nothing writes to them any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
 /* Takes in what Linux was entered for in a sample. -ENOMEM. */
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header);
@@ -80,7 +80,7 @@ int sampler_take_record(struct pmclua_sampler *sampler, const struct perf_event_
                         uint64_t offset);
 /* Notes a change in the memory of a process. -ENOMEM. */
 int sampler_note_map(struct pmclua_sampler *sampler, const struct pmclua_profile_map *map);
-/* The same of what it has mapped: `file` as for sampler_map. */
+/* The same for a mapping: `file` as for sampler_map. */
 int sampler_note_mapping(struct pmclua_sampler *sampler, uint32_t pid, const struct hit_file *file, uint64_t offset);
 /* Takes in what the processes that are sampled have mapped by now. */
 int sampler_take_running(struct pmclua_sampler *sampler);

@@ -1,5 +1,5 @@
 /*
- * sampler_block.c: what a sampler found, as one block of u64 for another process.
+ * sampler_block.c: a sampler's profile as one block of u64 for another process.
  */
 #include <errno.h>
 #include <stdlib.h>

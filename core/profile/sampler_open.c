@@ -1,5 +1,5 @@
 /*
- * sampler_open.c: opens a sampled event and what tells of mappings, on every CPU, with a ring each.
+ * sampler_open.c: opens a sampled event and one that records mappings, on every CPU, with a ring each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static struct pmclua_attr news_attr(const struct pmclua_sampler *sampler)
 
 /* ---- opening ---- */
 
-/* A task's event is one for all CPUs, to whoever asked for it. */
+/* Reports a task's events of all CPUs as one. */
 static int refused(struct pmclua_failure *failure, int result, int pid, int cpu, const struct pmclua_sampler *sampler)
 {
     *failure = (struct pmclua_failure){ .errnum = -result, .index = 0, .pid = pid,

@@ -4,7 +4,7 @@
  * It is started by client.c with one end of a socket pair, whose number is its argument (a second one is the
  * soft limit on descriptors that pmclua was started with, where it has raised its own). It takes messages from
  * there one after the other and answers each RUN with results. It ends when the other end closes.
- * Whatever a kernel does to this process costs its repetition alone: who asked starts another runner.
+ * Whatever a kernel does to this process costs its repetition alone: the client starts another runner.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,14 +28,14 @@
 #include "runner/session/descriptors.h"
 #include "runner/session/memory.h"
 
-/* ---- what was defined ---- */
+/* ---- definitions ---- */
 
 struct workload {
     uint64_t id;
     struct command *command;       /* one of the three, */
     struct kernel *kernel;
     struct attachment *attachment;
-    int errnum;                    /* or why there is neither */
+    int errnum;                    /* or why it could not be defined */
     struct workload *next;
 };
 

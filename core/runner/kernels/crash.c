@@ -131,7 +131,7 @@ static void tell(int number, const siginfo_t *info, uint64_t place)
     message_send(channel, &answer, bytes);
 }
 
-/* Who asked looks at our descendants while we are still their parent, then closes the connection. */
+/* The client looks at our descendants while we are still their parent, then closes the connection. */
 static void await_end(void)
 {
     char bytes[256];
@@ -153,7 +153,7 @@ static void on_crash(int number, siginfo_t *info, void *context)
         await_end();
     }
     signal(number, SIG_DFL);
-    if (is_sent)                               /* by somebody, not by an instruction that is met again */
+    if (is_sent)                               /* by kill(2): no instruction raises it again */
         raise(number);
     errno = errnum;
 }

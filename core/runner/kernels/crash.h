@@ -9,5 +9,5 @@
 void crash_watch(int fd);
 /* Gives the thread a stack for that: its own may be what ran out. */
 void crash_take_stack(void);
-/* Sets the RUN id that a crash answers; 0: none, because nobody waits or an answer is being written. */
+/* Sets the RUN id that a crash answers; 0: none, as no answer is awaited or one is being written. */
 void crash_answers(uint64_t sequence);

@@ -34,7 +34,7 @@ int  kernel_load(struct kernel *kernel);
 int  kernel_set_up(struct kernel *kernel);
 /* In a child that a kernel's code has forked: ends it, as it must not go on as a second runner. */
 void kernel_end_if_forked(void);
-/* Runs run->repetitions times and sends an answer for each. -EPIPE: nobody listens. */
+/* Runs run->repetitions times and sends an answer for each. -EPIPE: the client has gone. */
 int  kernel_run(struct kernel *kernel, const struct event_set *set, const struct run *run, int fd);
 void kernel_free(struct kernel *kernel);
 /* Ends the processes that a kernel has forked. */

@@ -60,7 +60,7 @@ static int wait_for(int pid, const struct run *run, int *status, struct rusage *
     return TEMP_FAILURE_RETRY(wait4(pid, status, 0, usage)) < 0 ? -errno : 0;
 }
 
-/* The gate's cost to the child, a call that reads a byte, is not the command's. */
+/* Subtracts the child's reading of the gate: one call, one byte. */
 static void add_account(struct pmclua_result *result, struct account *before, const struct account *after)
 {
     before->io.read_chars++;
@@ -177,7 +177,7 @@ static int has_inherited(const struct event_set *set)
     return inherited;
 }
 
-/* Kept from command to command: opening one for each would cost as much as making the child does. */
+/* Kept between commands: opening it costs as much as making the child. */
 static struct pmclua_drops *watch;
 
 static void forget_watch(void)
@@ -246,7 +246,6 @@ static void run_counted(struct repetition *one)
         refuse_events(one);
         return;
     }
-    /* Without it drops are only seen by the time that is missing. */
     int is_watched = counters.set || one->command->watched;
     struct pmclua_drops *drops = is_watched ? watch_programs(pid, &answer->result) : NULL;
     struct call_trace *trace = open_trace(one->run, pid, answer);

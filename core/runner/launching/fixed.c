@@ -75,11 +75,11 @@ static const char *const NAMES[SOURCES] = { "getrandom", "/dev/urandom", "/dev/r
 struct fixed {
     struct questions questions;
     FILE *list;
-    int is_first;                    /* nobody has asked yet */
+    int is_first;                    /* no question has come yet */
     char *launcher;                  /* Valgrind's, which draws for itself; NULL: not known */
     int is_listed[SOURCES];
     struct { uint64_t bytes, looks, devices; } drawn;
-    int device;                      /* a file of what the devices give; -1: not yet */
+    int device;                      /* a file with the devices' bytes; -1: not yet made */
     unsigned opened;
     int kept[KEPT];                  /* how far the first of these were read shows here, too */
 };
@@ -134,7 +134,7 @@ static void note(struct fixed *fixed, enum source source, int pid)
     add_line(fixed, "", NAMES[source]);
 }
 
-/* A call that could not be answered gets what Linux has. A wrong address is the program's own mistake. */
+/* Lists a call that is left to Linux, unless the program gave it a wrong address. */
 static void give_up(const struct fixed *fixed, enum source source, int result)
 {
     if (result != -EFAULT)
@@ -197,7 +197,7 @@ static void answer_random(struct fixed *fixed, const struct seccomp_notif *quest
 
 enum { FIRST_DAY = 1704067200, LOOKS_A_SECOND = 1000 };     /* 1 January 2024, 0:00 UTC */
 
-/* time(2) returns the seconds as well; NULL is what nobody asked for. */
+/* time(2) returns the seconds as well; pointers may be NULL. */
 static void answer_time(struct fixed *fixed, const struct seccomp_notif *question, enum source source,
                         struct seccomp_notif_resp *answer)
 {
@@ -219,7 +219,7 @@ static void answer_time(struct fixed *fixed, const struct seccomp_notif *questio
     give(answer, source == TIME ? *now : 0);
 }
 
-/* The file of what the devices give; -1: there is none. */
+/* Makes the file with the devices' bytes; -1. */
 static int make_device(void)
 {
     int fd = memfd_create("random", MFD_CLOEXEC);
@@ -233,7 +233,7 @@ static int make_device(void)
     return fd;
 }
 
-/* Each is read from another place on. */
+/* Opens the device's file, each time at another place. */
 static int open_device(struct fixed *fixed)
 {
     char path[32];
@@ -295,7 +295,7 @@ static void take(struct questions *questions, const struct seccomp_notif *questi
 {
     struct fixed *fixed = (struct fixed *)questions;
     uint64_t id = question->id;
-    /* Who asked may have ended, and its pid be another's. */
+    /* The process may have ended, and its pid be another's. */
     if (questions_control(questions, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
         return;
     if (fixed->is_first)                     /* the program opens its libraries */

@@ -167,7 +167,7 @@ UNSANITIZED static int child(void *argument)
     return 127;
 }
 
-/* The last child's, when it was reaped: making one costs as much as all other system calls of a launch. */
+/* The last child's, for the next one: mapping it costs as much as all other system calls of a launch. */
 static struct launch_shared *spare;
 
 static struct launch_shared *take_shared(void)
@@ -186,7 +186,7 @@ static void give_back(struct launch_shared *shared)
     spare = shared;
 }
 
-/* valgrind and TSan, who keep books of one process's memory, do not allow that a child shares it. */
+/* Valgrind and TSan do not support a child that shares our memory. */
 static int make_child(struct launch_shared *shared)
 {
     if (!MUST_FORK)

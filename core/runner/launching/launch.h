@@ -29,7 +29,7 @@ struct held {
     struct launch_shared *shared;
 };
 
-/* Raises this process's limit of open descriptors as far as it may, for many counters. Children get the
+/* Raises this process's soft limit of descriptors to the hard one, for many counters. Children get the
  * soft limit `theirs`; 0: the one that was found. */
 void launch_raise_descriptor_limit(uint64_t theirs);
 /* Makes the held child; -errno. Signals stay blocked in it until it executes. */

@@ -1,7 +1,7 @@
 /*
  * questions.c: the supervisor of a program whose system calls are asked about.
  *
- * A question costs two thirds of what a stop by ptrace does: most of either is changing to us and back.
+ * A question costs two thirds of a stop by ptrace; most of both is the context switches.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,8 +24,8 @@
 
 /* ---- the program ---- */
 
-/* The descriptor where the questions come; -1: there can be none. Linux 5.5 lets a call go on that was asked about, and
- * 5.9 says when nobody is left who could ask. */
+/* The listener for questions; -1: refused. Linux 5.5 can continue a call that was asked about, and 5.9 tells when no
+ * process is left that could ask. */
 static int filter_calls(const struct sock_fprog *filter)
 {
     if (!release_is_from(5, 9) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -38,7 +38,7 @@ static int filter_calls(const struct sock_fprog *filter)
 static void become(const struct questions *questions, int tell, int parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)                 /* it was killed before: nobody would answer */
+    if (getppid() != parent)                 /* it was killed before: no question would be answered */
         _exit(1);
     int listener = filter_calls(&questions->filter);
     if (write(tell, &listener, sizeof listener) != sizeof listener || listener < 0)
@@ -65,14 +65,13 @@ int questions_text(int pid, unsigned long from, char *text, size_t bytes)
 
 /* ---- its questions ---- */
 
-/* Linux 6.6 and later: whoever asks wakes us on its own CPU, and the other way round. */
+/* Linux 6.6 and later: questions and answers wake the other side on the same CPU. */
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
 enum { SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP = 1 };
 #endif
 
-/* Who asks waits for us, and cannot go on without. So what the OS kernel refuses is tried again before the program is
- * given up; meanwhile nothing is lost. */
+/* A process that asked is blocked until we answer. So a refused request is retried before the program is given up. */
 enum { TRIES = 8 };
 
 int questions_control(const struct questions *questions, unsigned long request, void *argument)
@@ -112,15 +111,15 @@ static int reap(struct questions *questions, int pid)
     return TEMP_FAILURE_RETRY(waitpid(pid, &questions->status, 0)) < 0 ? -1 : 0;
 }
 
-/* A process that we may not kill ends when we do. */
+/* A program that we may not kill ends with us (PR_SET_PDEATHSIG). */
 static void end_program(struct questions *questions, int pid, int ended)
 {
     if (stand_in_signal(ended, SIGKILL) == 0)
         reap(questions, pid);
 }
 
-/* Answers those that the program has left, in a child that holds nothing of theirs, and whose command line is not taken
- * for theirs. What waits to be reaped may count as one who could ask. */
+/* Answers the processes that the program has left running, in a child without their streams and command line. Zombies are
+ * reaped first, as they may count as processes that could ask. */
 static int leave(struct questions *questions)
 {
     struct pollfd wait = { questions->listener, POLLIN, 0 };
@@ -148,7 +147,7 @@ static int follow(struct questions *questions, int first, int ended)
         if (waits[0].revents & POLLIN) {
             if (take_question(questions) < 0)
                 return -1;
-        } else if (waits[0].revents)           /* nobody is left who could ask */
+        } else if (waits[0].revents)           /* no process is left that could ask */
             return reap(questions, first);
         else
             return reap(questions, first) < 0 ? -1 : leave(questions);
@@ -170,7 +169,7 @@ static int start(struct questions *questions, int *ended)
     if (pid == 0)
         become(questions, tell[1], parent);
     if (pid > 0) {
-        prctl(PR_SET_CHILD_SUBREAPER, 1);    /* who writes into a process's memory may have to be above it */
+        prctl(PR_SET_CHILD_SUBREAPER, 1);    /* writing into a descendant's memory may be allowed to its ancestors alone */
         stand_in_for(*ended);
     }
     struct pollfd waits[2] = { { tell[0], POLLIN, 0 }, { *ended, POLLIN, 0 } };

@@ -1,7 +1,7 @@
 /*
  * questions.h: a program whose system calls are asked about before they are made (seccomp's notifications).
  *
- * The filter stays for good and is its children's, too: whoever asks waits for an answer. Linux 5.9 and later.
+ * The filter is permanent and inherited: every call that is asked about blocks until it is answered. Linux 5.9 and later.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ static inline struct sock_filter filter_load(size_t offset)
     return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset);
 }
 
-/* Jumps over so many steps, by whether the comparison (BPF_JEQ, BPF_JGE, BPF_JSET) holds. */
+/* Skips `is_so` steps if the comparison (BPF_JEQ, BPF_JGE, BPF_JSET) holds, else `is_not`. */
 static inline struct sock_filter filter_jump(unsigned kind, unsigned operand, unsigned char is_so, unsigned char is_not)
 {
     return (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | kind | BPF_K), operand, is_so, is_not);
@@ -66,7 +66,7 @@ struct questions {
  * it is unless `take` says otherwise. 0; -1: it cannot be asked about, its end is not known, or it was killed because a
  * question could not be answered. */
 int questions_ask(struct questions *questions);
-/* Like ioctl(2) on the listener, or -errno; -ENOENT where who asked has ended, or was interrupted and asks again. */
+/* Like ioctl(2) on the listener, or -errno; -ENOENT where the process has ended, or was interrupted and asks again. */
 int questions_control(const struct questions *questions, unsigned long request, void *argument);
 /* Copies a text of another process, in parts that do not cross a page: 0, or -1. */
 int questions_text(int pid, unsigned long from, char *text, size_t bytes);

@@ -55,7 +55,7 @@ void probe_clocks_close(struct probes *probes)
     probes->clock = NULL;
 }
 
-/* The CPU time of a source and of what it started. */
+/* The CPU time of a source's threads. */
 static int read_clock(const struct probes *probes, int source, uint64_t *enabled_ns)
 {
     uint64_t words[2] = { 0, 0 };                  /* a value, which is 0, and the time */

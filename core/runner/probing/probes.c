@@ -2,10 +2,10 @@
  * probes.c: the events that follow calls: groups of counting events and probes, whose samples hold
  * all counts at that instant.
  *
- * Each group has a leader that counts nothing (it switches the others and reports threads; where events open
- * behind the first of them alone, that one does), the events asked for, and the probes. To follow threads and children, events are inherited; then they can only
- * write to rings of one CPU each, so there is a group and a ring for each, and a sample at each context
- * switch says what a thread leaves behind on a CPU. All probes are one tracepoint, defined through tracefs:
+ * Each group has a leader that counts nothing (it switches the others and reports threads; where events open behind the
+ * first of them alone, that one leads), the events asked for, and the probes. To follow threads and children, events are
+ * inherited; then they can only write to rings of one CPU each. So there is a group and a ring for each CPU, and a sample
+ * at each context switch has a thread's counts there. All probes are one tracepoint, defined through tracefs:
  * events of the uprobe PMU must not be inherited (the target's fork would fail), are as many as there are
  * probes, and closing each waits for all CPUs, 30 to 400 ms. They serve where tracefs may not be written to.
  *
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/lists.h"
 #include "probe_attrs.h"
 #include "probes.h"
 
@@ -30,30 +31,15 @@ static int can_follow_threads(const struct probes *probes)
 
 static int index_ids(struct probes *probes)
 {
-    uint32_t count = 0, size = 16;
+    int result = 0;
     for (int i = 0; i < probes->groups; i++)
-        count += (uint32_t)probes->group[i].members;
-    while (size < 2 * count)
-        size *= 2;
-    probes->ids = malloc(size * sizeof *probes->ids);
-    if (!probes->ids)
-        return -ENOMEM;
-    probes->id_mask = size - 1;
-    for (uint32_t i = 0; i < size; i++)
-        probes->ids[i].group = -1;
-    for (int i = 0; i < probes->groups; i++) {
-        for (int k = 0; k < probes->group[i].members; k++) {
-            uint64_t id = probes->group[i].member[k].id;
-            uint32_t slot = (uint32_t)id & probes->id_mask;
-            while (probes->ids[slot].group >= 0)
-                slot = (slot + 1) & probes->id_mask;
-            probes->ids[slot] = (struct id_slot){ id, i, k };
-        }
-    }
-    return 0;
+        for (int k = 0; result == 0 && k < probes->group[i].members; k++)
+            result = LIST_ADD(probes->ids, probes->id_count, (struct id_slot){ probes->group[i].member[k].id, i, k });
+    list_sort(probes->ids, probes->id_count, sizeof *probes->ids);
+    return result;
 }
 
-/* A thread's groups. What it does on a CPU that is left out, though it runs programs, would be lost without a word. */
+/* Opens a thread's groups, on every CPU that is online: calls on another one would be missing unnoticed. */
 static int open_source(struct probes *probes, int source, const struct refusal *refusal)
 {
     int opened = 0, online = probes_are_inherited(probes) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : 1;
@@ -162,12 +148,10 @@ void probes_close(struct probes *probes)
 
 const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group)
 {
-    for (uint32_t slot = (uint32_t)id & probes->id_mask; probes->ids[slot].group >= 0;
-         slot = (slot + 1) & probes->id_mask) {
-        if (probes->ids[slot].id != id)
-            continue;
-        *group = &probes->group[probes->ids[slot].group];
-        return &(*group)->member[probes->ids[slot].member];
-    }
-    return NULL;
+    size_t up_to = list_up_to(probes->ids, probes->id_count, sizeof *probes->ids, id);
+    const struct id_slot *slot = up_to > 0 ? &probes->ids[up_to - 1] : NULL;
+    if (!slot || slot->id != id)
+        return NULL;
+    *group = &probes->group[slot->group];
+    return &(*group)->member[slot->member];
 }

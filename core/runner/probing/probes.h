@@ -45,8 +45,8 @@ struct probes {
     int groups, cpus;
     struct probe_ring *ring;
     int rings;
-    struct id_slot { uint64_t id; int group, member; } *ids;
-    uint32_t id_mask;
+    struct id_slot { uint64_t id; int group, member; } *ids;    /* sorted */
+    size_t id_count;
 };
 
 /* Whether threads and children are followed, too. */

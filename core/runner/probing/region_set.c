@@ -92,7 +92,7 @@ static int set_costs(struct region_set *set, const struct message_field *field)
     return 0;
 }
 
-/* One file is named once for all its points, as far as they follow each other. */
+/* Points that follow each other share their file. */
 static int add_file(struct region_set *set, const struct message_field *field)
 {
     const char *path = field_text(field);

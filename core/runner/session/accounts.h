@@ -19,6 +19,6 @@ void account_read(int pid, uint64_t what, struct account *account);
 void account_of_self(uint64_t what, struct account *account);
 /* The calling thread's time on CPUs, to the instant. */
 void account_stamp(uint64_t what, struct account *account);
-/* Adds what was used between two readings within `wall_ns` to the result, as far as both have it. */
+/* Adds the difference of two readings, `wall_ns` apart, to the result: the accounts that both have. */
 void account_add(struct pmclua_result *result, const struct account *before, const struct account *after,
                  uint64_t wall_ns);

@@ -11,5 +11,5 @@ int  channel_open(int fd);
 int  channel_has_message(void);
 /* Whether the client has gone, whatever it sent before. */
 int  channel_is_closed(void);
-/* No message is awaited any more, and what runs is not repeated. May be called by a signal's handler. */
+/* Ends the receiving of messages, and with it the repetitions of a run. May be called by a signal handler. */
 void channel_hear_no_more(void);

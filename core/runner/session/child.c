@@ -23,7 +23,7 @@ static void signal_watched(int signal)
 
 static void on_limit(int signal)
 {
-    int errnum = errno;              /* of what was interrupted */
+    int errnum = errno;              /* of the interrupted code */
     int is_last = limit_hit || !timerisset(&grace.it_value);
     (void)signal;
     limit_hit = 1;
@@ -99,7 +99,7 @@ void child_disarm(void) { set_timer(0); }
 
 int child_hit_limit(void) { return limit_hit; }
 
-/* An interrupt from the terminal is for who asked; one that our parent ignores stays ignored. */
+/* The terminal's interrupt is for pmclua; one that our parent ignores stays ignored. */
 void signals_catch(void)
 {
     struct sigaction old, interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART },

@@ -5,14 +5,14 @@
 
 #include <stdint.h>
 
-/* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: nobody. */
+/* From now on the time limit and SIGTERM kill `pid` (negative: the process group); 0: no process. */
 void child_watch(int pid);
 /* Arms a time limit (0: none) for the watched child; child_hit_limit says whether it struck. It gets SIGTERM then, and
  * SIGKILL after the grace; without any, SIGKILL at once. */
 void child_limit(uint64_t timeout_ns, uint64_t grace_ns);
 void child_disarm(void);
 int  child_hit_limit(void);
-/* Reaps what commands left behind, as far as it has ended: the runner is its parent now. */
+/* Reaps ended processes that commands left behind: the runner is their parent now. */
 void child_reap_orphans(void);
 /* Kills and reaps all descendants, orphans too. */
 void child_end_descendants(void);

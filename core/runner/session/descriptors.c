@@ -59,7 +59,7 @@ int descriptors_keep(int channel)
     return keep_standard();
 }
 
-/* A kernel that writes to descriptors it does not know reaches nobody's files but its own runner's. */
+/* A kernel that writes to unknown descriptors then reaches its runner's alone. */
 void descriptors_close(void)
 {
     for (int fd = 0; fd < 3; fd++) {

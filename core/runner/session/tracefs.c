@@ -19,7 +19,7 @@
 #include "tracefs.h"
 
 #ifdef SYS_fsopen
-/* Where nobody has mounted it: a mount in no folder, which only this process sees. As a path; NULL: it may not. */
+/* The path of a mount of our own, without a mount point, which only this process sees; NULL: not allowed. */
 static const char *own_mount(void)
 {
     enum { CREATE = 6, CLOSE_ON_EXEC = 1 };        /* FSCONFIG_CMD_CREATE; FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
@@ -119,7 +119,7 @@ static void clean(int of_kernel)
     char path[256], line[4096], name[128], removal[160];
     name_file(path, sizeof path, of_kernel);
     FILE *definitions = fopen(path, "re");
-    /* Removing one removes all of its name: the others of it fail, which is of no concern. */
+    /* Removing one removes all of its name: removing the others then fails. */
     while (definitions && fgets(line, sizeof line, definitions)) {
         if (!is_left(line, name, sizeof name))
             continue;
