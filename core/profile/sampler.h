@@ -67,6 +67,9 @@ int sampler_open_all(struct pmclua_sampler *sampler, struct pmclua_failure *fail
 uint64_t sampler_begun_most(const struct pmclua_sampler *sampler, uint64_t lived_ns);
 /* Takes in all that the rings have now; `is_last`: nothing writes to them any more. -ENOMEM. */
 int sampler_take(struct pmclua_sampler *sampler, int is_last);
+/* The call chain of a sample: `count` addresses, behind which other words follow up to `end`. */
+struct call_words { const uint64_t *address, *end; uint64_t count; };
+struct call_words sampler_call_words(const struct perf_event_header *header);
 /* Takes in what Linux was entered for in a sample. -ENOMEM. */
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header);
 /* Takes in code that a process has mapped: `file` says what, from where and to where; `offset`: in it. -ENOMEM. */

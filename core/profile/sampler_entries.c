@@ -8,40 +8,26 @@
 
 enum { ENTRY_FRAMES = 12 };
 
-/* The frames of a sample in Linux, innermost first, and where user space goes on; 0: nowhere. */
-struct entry { const uint64_t *frame; uint64_t frames, user_ip; };
-
-/* u64 count, the frames; u64 ABI, and unless that is 0 (no user space) the register. */
-static struct entry entry_of(const struct perf_event_header *header)
-{
-    const uint64_t *word = (const void *)((const struct sample_record *)(const void *)(header + 1) + 1);
-    const uint64_t *end = (const void *)((const uint8_t *)header + header->size);
-    if (word >= end || *word > (uint64_t)(end - word - 1))
-        return (struct entry){ 0 };
-    struct entry entry = { word + 1, *word, 0 };
-    const uint64_t *registers = entry.frame + entry.frames;
-    if (registers + 1 < end && registers[0] != PERF_SAMPLE_REGS_ABI_NONE)
-        entry.user_ip = registers[1];
-    return entry;
-}
-
 static int64_t user_frame(struct pmclua_sampler *sampler, const struct sample_record *sample, uint64_t ip)
 {
     const struct mapping *mapping = maps_find(&sampler->maps, sample->pid, ip);
     return mapping ? chains_frame(&sampler->chains, 0, mapping->file, ip - mapping->start + mapping->offset) : 0;
 }
 
-/* A caller's address is the last byte of its call: another function may begin behind it. */
+/* Behind the call chain: u64 ABI, and unless that is 0 (no user space) the register of the user's instruction. A caller's
+ * address is the last byte of its call: another function may begin behind it. */
 int sampler_take_entry(struct pmclua_sampler *sampler, const struct perf_event_header *header)
 {
-    struct entry entry = entry_of(header);
-    int64_t frame = user_frame(sampler, (const void *)(header + 1), entry.user_ip);
-    uint64_t outer = entry.frames > ENTRY_FRAMES ? entry.frames - ENTRY_FRAMES : 0, innermost = 0;
-    while (innermost < entry.frames && entry.frame[innermost] >= PERF_CONTEXT_MAX)
+    struct call_words chain = sampler_call_words(header);
+    const uint64_t *registers = chain.address + chain.count;
+    int has_user = registers + 1 < chain.end && registers[0] != PERF_SAMPLE_REGS_ABI_NONE;
+    int64_t frame = user_frame(sampler, (const void *)(header + 1), has_user ? registers[1] : 0);
+    uint64_t outer = chain.count > ENTRY_FRAMES ? chain.count - ENTRY_FRAMES : 0, innermost = 0;
+    while (innermost < chain.count && chain.address[innermost] >= PERF_CONTEXT_MAX)
         innermost++;
-    for (uint64_t i = entry.frames; frame >= 0 && i-- > outer;)
-        if (entry.frame[i] < PERF_CONTEXT_MAX)
-            frame = chains_frame(&sampler->chains, (uint32_t)frame, LINUX_FILE, entry.frame[i] - (i > innermost));
+    for (uint64_t i = chain.count; frame >= 0 && i-- > outer;)
+        if (chain.address[i] < PERF_CONTEXT_MAX)
+            frame = chains_frame(&sampler->chains, (uint32_t)frame, LINUX_FILE, chain.address[i] - (i > innermost));
     if (frame > 0)
         sampler->chains.frame[frame - 1].count++;
     sampler->facts.chains_lost += frame == -ENOSPC;

@@ -184,13 +184,18 @@ static uint64_t top_of_stack(const uint64_t *word, const uint64_t *end)
     return word[3];
 }
 
-static struct callers callers_of(const struct perf_event_header *header, int is_in_linux)
+struct call_words sampler_call_words(const struct perf_event_header *header)
 {
     const uint64_t *word = (const void *)((const struct sample_record *)(const void *)(header + 1) + 1);
     const uint64_t *end = (const void *)((const uint8_t *)header + header->size);
-    if (word >= end || *word > (uint64_t)(end - word - 1))
-        return (struct callers){ 0 };
-    struct callers callers = { word + 1, *word, top_of_stack(word + 1 + *word, end), is_in_linux };
+    int is_whole = word < end && *word <= (uint64_t)(end - word - 1);
+    return is_whole ? (struct call_words){ word + 1, end, *word } : (struct call_words){ end, end, 0 };
+}
+
+static struct callers callers_of(const struct perf_event_header *header, int is_in_linux)
+{
+    struct call_words chain = sampler_call_words(header);
+    struct callers callers = { chain.address, chain.count, top_of_stack(chain.address + chain.count, chain.end), is_in_linux };
     for (; callers.count > 0 && *callers.address >= PERF_CONTEXT_MAX; callers.count--)
         callers.address++;
     if (!is_in_linux && callers.count > 0) {       /* the sample's own instruction */

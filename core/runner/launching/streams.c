@@ -20,40 +20,31 @@ static int null_device(void)
 
 static int open_input(const struct stream_choice *choice, struct streams *streams)
 {
-    if (choice->inherit_input) {
-        streams->fd[0] = descriptors_standard(0);
-        return 0;
+    if (choice->input && !choice->inherit_input) {
+        streams->fd[0] = streams->input = open(choice->input, O_RDONLY | O_CLOEXEC);
+        return streams->fd[0] < 0 ? -errno : 0;
     }
-    if (!choice->input) {
-        streams->fd[0] = null_device();
-        return streams->fd[0] < 0 ? streams->fd[0] : 0;
-    }
-    streams->fd[0] = streams->owned[0] = open(choice->input, O_RDONLY | O_CLOEXEC);
-    return streams->fd[0] < 0 ? -errno : 0;
+    streams->fd[0] = choice->inherit_input ? descriptors_standard(0) : null_device();
+    return streams->fd[0] < 0 ? streams->fd[0] : 0;
 }
 
 static int open_output(const struct stream_choice *choice, uint64_t limit, struct streams *streams, int place)
 {
     uint64_t where = choice->output[place - 1];
-    if (where == PMCLUA_TO_INHERIT) {
-        streams->fd[place] = descriptors_standard(place);
-        return 0;
-    }
     if (where == PMCLUA_TO_CAPTURE) {
         struct capture *capture = &streams->capture[place - 1];
         int result = capture_open(capture, limit ? limit : CAPTURE_DEFAULT);
         streams->fd[place] = capture->theirs;
         return result;
     }
-    streams->fd[place] = null_device();
+    streams->fd[place] = where == PMCLUA_TO_INHERIT ? descriptors_standard(place) : null_device();
     return streams->fd[place] < 0 ? streams->fd[place] : 0;
 }
 
 void streams_close(struct streams *streams)
 {
-    for (int i = 0; i < 3; i++)
-        if (streams->owned[i] >= 0)
-            close(streams->owned[i]);
+    if (streams->input >= 0)
+        close(streams->input);
     for (int i = 0; i < 2; i++)
         capture_close(&streams->capture[i]);
 }
@@ -61,7 +52,7 @@ void streams_close(struct streams *streams)
 int streams_open(struct streams *streams, const struct stream_choice *choice, uint64_t capture_limit)
 {
     struct capture none = { .ours = -1, .theirs = -1 };
-    *streams = (struct streams){ { -1, -1, -1 }, { -1, -1, -1 }, { none, none } };
+    *streams = (struct streams){ { -1, -1, -1 }, -1, { none, none } };
     int result = open_input(choice, streams);
     for (int place = 1; result == 0 && place < 3; place++)
         result = open_output(choice, capture_limit, streams, place);

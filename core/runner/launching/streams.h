@@ -23,8 +23,8 @@ struct stream_choice {
     uint64_t output[2];            /* enum pmclua_output for 1 and 2 */
 };
 
-/* Descriptors for the child's 0, 1 and 2; `owned` are ours to close; captures of 1 and 2. */
-struct streams { int fd[3], owned[3]; struct capture capture[2]; };
+/* Descriptors for the child's 0, 1 and 2; `input` is that of a file, or -1; captures of 1 and 2. */
+struct streams { int fd[3], input; struct capture capture[2]; };
 
 /* All of them, or -errno and none. `capture_limit` in bytes for each captured stream; 0: 16 MiB. */
 int  streams_open(struct streams *streams, const struct stream_choice *choice, uint64_t capture_limit);
