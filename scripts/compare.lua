@@ -79,7 +79,7 @@ local opt = pmc.options {
 
 local STATUS = { usage = 2, limit = 3, uncountable = 77 }
 
--- A command line without the quotes of a command: each of its words is taken for a command.
+-- Whether a command was not quoted, so that each of its words was taken for a command.
 local function is_unquoted(problem)
   local is_missing = type(problem) == "table" and (problem.code == "ENOENT" or problem.code == "ESEVERAL")
   if not is_missing or #opt.workloads < 3 then return false end
@@ -233,7 +233,7 @@ local function check_limits(result)
   return gates
 end
 
--- Says what they conclude; the gravest exit status.
+-- Prints the gates: the gravest exit status.
 local function conclude(gates)
   local status = 0
   for _, gate in ipairs(gates) do
@@ -245,7 +245,7 @@ local function conclude(gates)
   return status
 end
 
--- Whether there is a number for anything that was asked for.
+-- Whether any event was counted.
 local function is_counted(result)
   for cell in result:cells() do
     for _, event in ipairs(result.header.events) do
@@ -255,7 +255,7 @@ local function is_counted(result)
   return false
 end
 
--- Whether too little was counted of what the primary quantity, or each without one, is to be concluded from.
+-- Whether too little was counted for the primary quantity; without one, for any.
 local function is_incomplete(result)
   local compared = result:compare()
   for _, pair in ipairs(compared.pairs) do

@@ -84,7 +84,7 @@ end
 local SCREEN, WIDEST, INDENT = 80, 40, 2
 local INDENTED = (" "):rep(INDENT)
 
--- Adds a row to lines: a name, and what is said of it beside the name, or below one that is too wide.
+-- Adds a row to lines: a name, with its description beside it, or below where the name is too wide.
 local function add_row(lines, width, name, said)
   local margin, head = INDENT + width + 2, INDENTED .. name
   if said == "" or #head > margin - 2 then
@@ -110,7 +110,7 @@ local function print_columns(rows, first, last)
   io.write(table.concat(lines, "\n"), "\n")
 end
 
--- How many characters a UTF-8 text has.
+-- The number of characters of a UTF-8 text.
 local function letters(text) return #text:gsub("[\128-\191]", "") end
 
 local BEFORE = 36
@@ -124,7 +124,7 @@ local function excerpt(spec, place)
   return dots .. spec:sub(first, first + SCREEN - INDENT - 10), place - first + 1 + #dots
 end
 
--- Says what is wrong with a spec and points at it.
+-- Ends with what is wrong with a spec, and a mark below it.
 local function refuse(spec, problem)
   local from, to = problem.position, problem.position + problem.length - 1
   local wrong, hint = spec:sub(from, to), problem.hint or ""
@@ -186,7 +186,7 @@ local function explanation_object(explained)
     "why", explained.why, "reason", explained.reason, "hint", explained.hint, "note", explained.note)
 end
 
--- The refusal in short, and what would help; `before` is the one that was printed last.
+-- The refusal in short, and a hint; `before` is the explanation printed last.
 local function refusal_of(explained, before)
   local note = explained.note and ": " .. explained.note or ""
   if not explained.reason then return explained.status .. note end
@@ -406,7 +406,7 @@ end
 
 -- ---- metrics, with all that is known of them ----
 
--- The variants to be shown: with --available the one that this machine has; none: none is.
+-- The variants to show: with --available only the one whose events open here, if any.
 local function shown_variants(metric)
   if not opt.available then return metric.variants end
   return { chosen_variant(metric) }

@@ -40,10 +40,10 @@
 
 local pmc = require "pmclua"
 
--- For `git bisect run`: what cannot be told is skipped, and a mistake on the command line ends the search.
+-- Statuses for `git bisect run`: an undecided commit is skipped; a mistake on the command line ends the search.
 local BISECT = { pass = 0, fail = 1, cannot_tell = 125, usage = 128 }
 
--- Whether --bisect is among the words; known also where these cannot be read.
+-- Whether --bisect is given; read by hand, so that it holds for mistakes in other options, too.
 local function is_bisecting()
   for _, word in ipairs(arg) do
     if word == "--bisect" or word == "--" then return word == "--bisect" end

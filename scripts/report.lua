@@ -77,7 +77,7 @@ local function prune()
   print(("removed %d stored results, %s; %d are left"):format(#removed, size(bytes), #pmc.stored.list()))
 end
 
--- Files of several numbers of ranks are one sweep over them.
+-- With --scaling, files of several numbers of ranks are one sweep.
 local function told_apart_by()
   return opt.by or opt.over == "file" and "file" or opt.scaling and "none" or nil
 end

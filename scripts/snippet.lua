@@ -61,7 +61,7 @@ local function measure()
   return #opt.against > 0 and pmc.compare(unpack(workloads)) or pmc.measure(unpack(workloads))
 end
 
--- Whether there is a number for anything that was asked for.
+-- Whether any event was counted.
 local function is_counted(result)
   for cell in result:cells() do
     for _, event in ipairs(result.header.events) do

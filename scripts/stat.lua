@@ -83,7 +83,7 @@ local separator = opt.separator == "\\t" and "\t" or opt.separator or ","
 
 -- ---- what is asked ----
 
--- Marks divide a command by thread, as else a target is divided.
+-- With --marks, --per-thread divides the marks; otherwise the target.
 local marks_by = opt.marks and opt.per_thread and "thread" or nil
 if marks_by then opt.per_thread = false end
 local ok, target = pcall(pmc.targets.from, opt)
@@ -125,7 +125,7 @@ local timeout = opt.timeout and milliseconds(opt.timeout, "--timeout")
 
 -- ---- writing ----
 
--- Before anything runs.
+-- Opened before anything runs, so that mistakes cost no run.
 for i, path in ipairs(opt.gate) do opt.gate[i] = checked(pcall(pmc.load, path)) end
 checked(pcall(pmc.outputs, { report = opt.gate_output }))
 
@@ -198,7 +198,7 @@ local function watch(record)
   if status ~= 0 then first_failure = first_failure or status end
 end
 
--- Without a command: until the target has ended, the time is up or a signal came.
+-- Without a command: waits for the target's end, the time limit or a signal.
 local function wait()
   signal = select(2, target:wait(timeout))
 end
@@ -256,14 +256,14 @@ local function report()
 end
 
 if not opt.no_report then report() end
--- The others have them in the report.
+-- Other formats have the remarks in the report.
 if format == "csv" or format == "hyperfine" or format == "benchmark" then note(result.remarks) end
 if result.problem then fail(result.problem) end
 signal = signal or result.signal
 
 -- ---- limits ----
 
--- The exit status that they stand for.
+-- The exit status of the limits.
 local function check_limits()
   local gate = result:gate(gate_with)
   if not opt.no_report then pmc.output(2)(tostring(gate) .. "\n") end

@@ -89,7 +89,7 @@ end
 
 local function is_file(word) return word:find "%.jsonl$" ~= nil or word:find "%.jsonl%.gz$" ~= nil end
 
--- Without a command a target is watched for a while, again and again.
+-- Without a command each repetition counts the target for --duration.
 local run_seconds
 
 local function watching(target)

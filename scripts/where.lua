@@ -105,7 +105,7 @@ end
 
 if #opt.command == 0 and not target then fail("which command? " .. USAGE) end
 
--- Whether `--` stands before the command: then its words are one command.
+-- Whether `--` comes before the command: its words are then one command.
 local function is_one_command()
   for _, word in ipairs(arg) do
     if word == "--" then return true end
@@ -155,7 +155,7 @@ local function view()
   return by:match "^(.-) *$"
 end
 
--- The report goes where the command's own output does not.
+-- The report goes to the stream that the command does not use.
 local function put(found)
   local shown = { format = opt.format, by = view(), most = opt.top,
     annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }

@@ -60,7 +60,7 @@ end
 
 local function workload(word, name) return pmc.command { word, shell = opt.shell or nil, name = name } end
 
--- A command against itself shows what chance alone names: nothing, in 99 of 100.
+-- A command against itself: chance alone names something in 1 of 100.
 local function second_name()
   return opt.what[1] == opt.what[2] and opt.what[2] .. " (2)" or opt.what[2]
 end
