@@ -104,23 +104,33 @@ local function usual_pause(times)
 end
 
 -- Tells of times, in their order, whether a thread ran: it was sampled before and after, no further apart than when it
--- runs. A thread that waited for a CPU meanwhile was not.
+-- runs. A thread that waited for a CPU meanwhile was not. The next sample is looked for in growing steps.
 local function running(times)
-  local i, pause = 1, PAUSE * usual_pause(times)
+  local before, pause = 0, PAUSE * usual_pause(times)
+  local function is_before(place, time) return times[place] ~= nil and times[place] < time end
   return function(time)
-    while times[i] and times[i] < time do i = i + 1 end
-    local before, after = times[i - 1], times[i]
-    return before ~= nil and after ~= nil and after - before <= pause
+    local step = 1
+    while is_before(before + step, time) do before, step = before + step, 2 * step end
+    while step > 1 do
+      step = step / 2
+      if is_before(before + step, time) then before = before + step end
+    end
+    local last, next_one = times[before], times[before + 1]
+    return last ~= nil and next_one ~= nil and next_one - last <= pause
   end
 end
 
--- How many of a thread's samples are from when another one ran.
+-- How many of a thread's samples are from when another one ran; known once for all lines.
 local function count_beside(times, others)
-  local ran, n = running(others), 0
-  for _, time in ipairs(times) do
-    if ran(time) then n = n + 1 end
+  times.beside = times.beside or {}
+  if not times.beside[others] then
+    local ran, n = running(others), 0
+    for _, time in ipairs(times) do
+      if ran(time) then n = n + 1 end
+    end
+    times.beside[others] = n
   end
-  return n
+  return times.beside[others]
 end
 
 -- A line's samples of two threads while both ran, in the order of time. The others tell how Linux shared out the CPUs,
