@@ -146,7 +146,7 @@ local function new_block_object(self, site)
 end
 
 --- A site without what differs between runs: the file and the place in it of each frame.
----@param frames { path: string?, offset: number }[]
+---@param frames { path: string?, offset: number? }[]
 ---@return string
 function M.site_key(frames)
   return table.concat(lists.map(frames, function(frame)
