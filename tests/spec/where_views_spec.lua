@@ -55,6 +55,22 @@ the difference is in parse (100 %)
     assert.matches("\nthe difference is in parse %(98 %%%) and join %(1 %%%)\n", shown)
   end)
 
+  it("says of data that most of it is the stack, as it is without optimisation", function()
+    local function shown(stack)
+      local profile = profiles.profile { profiles.line("main", 100) }
+      local function object(fn, kind, count)
+        return { fn = fn, kind = kind, file = "x", count = count, samples = count,
+          at = { { fn = "main", count = count, samples = count } } }
+      end
+      profile.unit, profile.data = "ns", { rest = {}, sharing = {},
+        lines = { object("frame of main", "stack", stack), object("table", "variable", 100 - stack) } }
+      return profiles.code({ profile }, { profile }):report { by = "data", width = 200 }
+    end
+    assert.matches("60 % of the total is at stacks: where a program is built without optimisation (-O0)",
+      shown(60), 1, true)
+    assert.not_matches("at stacks", shown(40), 1, true)
+  end)
+
   it("says what gives names to code without them, unless a remark says why it has none", function()
     local function said(fn, more)
       more.nameless = true

@@ -187,6 +187,23 @@ local function details(code, folders)
   end)
 end
 
+local MOSTLY = 0.5              -- of the total
+
+-- What a program without optimisation waits for.
+local function stack_remarks(code)
+  local stacks, total = 0, 0
+  for _, profile in ipairs(code.profiles) do
+    total = total + profile.total
+    for _, line in ipairs(profile.data.lines) do
+      stacks = stacks + (line.kind == "stack" and line.count or 0)
+    end
+  end
+  if code.unit ~= "ns" or stacks <= MOSTLY * total then return {} end
+  return { ("%s of the total is at stacks: where a program is built without optimisation (-O0), its "
+    .. "variables are there, and that traffic hides the rest; build it with -O2")
+    :format(text.percent(stacks / total)) }
+end
+
 local function sharing_of(code)
   local tables, remarks = {}, {}
   for _, side in ipairs { { code.a, code.b and "A" }, { code.b or {}, "B" } } do
@@ -220,7 +237,10 @@ function M.blocks(code, options, room)
     notes = notes.of_table(ledger),
     sort = { lines = ledger.lines, most = most, orders = ledger.n_b and OF_TWO or OF_ONE } }
   local shared, remarks = {}, {}
-  if is_data then shared, remarks = sharing_of(code) end
+  if is_data then
+    shared, remarks = sharing_of(code)
+    lists.append(remarks, stack_remarks(code))
+  end
   return { title = "where: " .. table.concat(title, " · "),
     notes = lists.append(remarks, notes.of_code(code, ledger)),
     blocks = lists.joined { { shown, callers and callers_table(code, callers, most) }, shared },
