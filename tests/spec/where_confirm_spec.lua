@@ -55,7 +55,7 @@ describe("where --data --confirm", function()
     local child = support.quote(where.program("blocks.c", "-O2", "-g", "-pthread")) .. "; true"
     local found = pmc.where(pmc.command { "sh", "-c", child }, { data = true, heap = true, confirm = true,
       event = "cpu-clock", store = path })
-    support.need(found.confirmed[1], "the threads did not run at once")
+    support.need(found.confirmed[1], "the threads had too few samples")
     local one = found.confirmed[1]
     support.need(not (one.why or ""):find "breakpoint", one.why)
     assert.equal("false", one.counted, one.why)
@@ -69,6 +69,7 @@ describe("where --data --confirm", function()
     local heap = confirmed("together.c", "heap", "true", { part(1, "heap from main", 0) })
     assert.matches("nothing tells where 'heap from main' is in another run", notes(heap), 1, true)
     local missing = confirmed("together.c", "variable", "true", { part(1, "neither", 0) })
+    support.need(not missing.why:find "no second thread", "the program ended before it was looked at")
     assert.matches("no single symbol tells where 'neither' is", notes(missing), 1, true)
     local alone = confirm.of({ { kind = "true", parts = { part(1, "both", 0) } } }, workload.from "true")[1]
     assert.matches("it had no second thread", notes(alone), 1, true)
@@ -78,9 +79,13 @@ describe("where --data --confirm", function()
 
   it("watches two lines at most, and none of those that are not shared at the same time", function()
     local lines = lists.map({ "read-only", "handed over", "cannot tell" }, function(kind)
-      return { kind = kind, parts = { part(1, "both", 0) } }
+      return { kind = kind, count = 1, parts = { part(1, "both", 0) } }
     end)
     assert.same({}, confirm.of(lines, workload.from "true"))
+    local untold = { kind = "cannot tell", count = 1, parts = lines[3].parts }
+    local one = confirm.of({ untold }, workload.from "true", { total = 100 })[1]
+    assert.equal("samples cannot tell how it is shared, nor breakpoints: it had no second thread while it "
+      .. "was watched", notes(one))
     for i = 1, 3 do lines[i].kind = "true" end
     assert.equal(2, #confirm.of(lines, workload.from "true"))
   end)

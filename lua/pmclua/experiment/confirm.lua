@@ -15,9 +15,10 @@ local M = {}
 
 local BREAKPOINT, WRITES, ACCESSES = 5, 2, 3    -- linux/perf_event.h, linux/hw_breakpoint.h
 local SLOTS, WIDEST = 4, 8                      -- breakpoints of a thread, bytes of one: of x86; Arm has no fewer
-local WINDOW_NS, POLL_NS, WAIT_NS = 5e7, 5e6, 1e10
-local MOST_SUSPECTS, MOST_WINDOWS, MOST_THREADS = 2, 10, 16
+local WINDOW_NS, SCOUT_NS, POLL_NS, WAIT_NS = 5e7, 1e7, 5e6, 1e10
+local MOST_SUSPECTS, MOST_WINDOWS, MOST_THREADS, MOST_SCOUTED = 2, 10, 16, 40
 local WATCHED = lists.set { "false", "true", "latent" }
+local NOTABLE = 0.01            -- of the total: such lines are watched, too, where samples cannot tell
 
 ---@class pmclua.WatchedWord bytes that one breakpoint watches
 ---@field name string "slots[0].count"
@@ -101,11 +102,11 @@ local function read_group(one, words, name)
 end
 
 -- One window; why it could not be.
-local function watch(words, held, access, name)
+local function watch(words, held, access, name, window_ns)
   local groups, why = open_groups(words, held, access)
   if not why then
     for _, one in ipairs(groups) do one.group:start() end
-    held:wait(WINDOW_NS)
+    held:wait(window_ns or WINDOW_NS)
     for _, one in ipairs(groups) do read_group(one, words, name) end
   end
   for _, one in ipairs(groups) do one.group:close() end
@@ -200,26 +201,49 @@ local function forget_counts(words)
   for _, word in ipairs(words) do word.accesses, word.writes = {}, {} end
 end
 
+local function move_to(words, placed)
+  forget_counts(words)
+  for i, word in ipairs(words) do word.address = placed.addresses[i] end
+end
+
+local function is_touched(words)
+  return lists.any(words, function(word)
+    return lists.any(lists.keys(word.accesses), function(thread) return word.accesses[thread] > 0 end)
+  end)
+end
+
+-- Of many places that are alike, as blocks of one site are, the one that is watched already, or the first that a thread
+-- accesses.
+local function choose(words, held, list)
+  local known = lists.find(list, function(placed) return placed.addresses[1] == words[1].address end)
+  if known or #list == 1 then return known or list[1] end
+  for i = 1, math.min(#list, MOST_SCOUTED) do
+    move_to(words, list[i])
+    if watch(words, held, ACCESSES, "accesses", SCOUT_NS) or held.result or is_touched(words) then
+      forget_counts(words)
+      return list[i]
+    end
+  end
+  words[1].address = nil
+  return list[1]
+end
+
 -- Both windows of a place; why they could not be. What is counted where a block ended meanwhile is nobody's.
 local function watch_place(words, held, places, placed)
-  for i, word in ipairs(words) do
-    if word.address ~= placed.addresses[i] then forget_counts(words) end
-    word.address = placed.addresses[i]
-  end
+  if words[1].address ~= placed.addresses[1] then move_to(words, placed) end
   local why = watch(words, held, ACCESSES, "accesses") or watch(words, held, WRITES, "writes")
   local is_theirs = why or held.result or places:still_there(held.watched, placed)
   if not is_theirs then forget_counts(words) end
   return why
 end
 
--- Of many blocks of one place each is watched in turn.
 local function count(words, held, places)
   local deadline, interrupts = core.now_ns() + WAIT_NS, core.interrupts()
   for window = 1, MOST_WINDOWS do
     local placed, why = find(held, places, deadline)
     if core.interrupts() > interrupts then return "it was interrupted" end
     if not placed then return window == 1 and why or nil end
-    why = watch_place(words, held, places, placed[(window - 1) % #placed + 1])
+    why = watch_place(words, held, places, choose(words, held, placed))
     if why or held.result or kind_of(words) then return why end
   end
 end
@@ -252,11 +276,14 @@ end
 --- Watches the lines of a profile that are worth it, each in a run of the command.
 ---@param lines pmclua.SharedLine[] those with most samples first
 ---@param command pmclua.Command
----@param options? { pin?: string, levels?: table<string, any>, log?: pmclua.HeapLog, sites?: table } of the run;
----  sites: pmclua.DataProfile's
+---@param options? { pin?: string, levels?: table<string, any>, log?: pmclua.HeapLog, sites?: table, total?: number }
+---  of the run; sites: pmclua.DataProfile's; total: of the profile
 ---@return pmclua.Confirmation[]
 function M.of(lines, command, options)
-  local suspects = lists.where(lines, function(line) return WATCHED[line.kind] ~= nil end)
+  local notable = NOTABLE * (options and options.total or math.huge)
+  local suspects = lists.where(lines, function(line)
+    return WATCHED[line.kind] ~= nil or line.kind == "cannot tell" and line.count >= notable
+  end)
   return lists.map({ unpack(suspects, 1, MOST_SUSPECTS) }, function(line)
     return confirmation(line, command, options or {})
   end)

@@ -339,7 +339,8 @@ local function confirm(self, profile, step)
   if not self.declaration.sample.confirm or self.is_confirmed or step.warmup or not data then return end
   self.is_confirmed = true
   data.confirmed = require("pmclua.experiment.confirm").of(data.sharing, workload,
-    { pin = self.declaration.pin, levels = step.cell.levels, log = self.log, sites = data.sites })
+    { pin = self.declaration.pin, levels = step.cell.levels, log = self.log, sites = data.sites,
+      total = profile.total })
 end
 
 -- The profile of a result; nil where it was not counted.

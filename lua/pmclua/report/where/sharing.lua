@@ -199,6 +199,11 @@ local function is_confirmed(line)
 end
 
 local function conclusion_of(line)
+  if line.kind == "cannot tell" then
+    local form = line.counted and "samples cannot tell how it is shared: by its words it is %s"
+      or "samples cannot tell how it is shared, nor breakpoints: %s"
+    return form:format(line.counted or line.why)
+  end
   if not line.counted then return ("%s sharing is not confirmed: %s"):format(line.kind, line.why) end
   if is_confirmed(line) then return ("%s sharing: confirmed"):format(line.kind) end
   return ("%s sharing: taken back: by its words it is %s"):format(line.kind, line.counted)
