@@ -58,8 +58,8 @@ end
 ---@param value? number|ffi.cdata* nil: absent; cdata: an exact u64
 ---@return string
 function M.count(value)
-  local said = odd(value)
-  if said then return said end
+  local odd_text = odd(value)
+  if odd_text then return odd_text end
   if type(value) == "cdata" then return grouped(whole(value)) end
   if value % 1 == 0 then return decimal(value, 0) end
   return fraction(value)
@@ -91,8 +91,8 @@ end
 ---@param value? number|ffi.cdata*
 ---@return string
 function M.short(value)
-  local said = odd(value)
-  if said then return said end
+  local odd_text = odd(value)
+  if odd_text then return odd_text end
   if type(value) == "cdata" then value = tonumber(whole(value)) end
   if math.abs(value) < 10000 then return M.count(value) end
   local scale = scale_of(value, DECIMAL)
@@ -105,8 +105,8 @@ local function time_scale(value) return scale_of(value, TIME) or TIME[#TIME] end
 ---@param ns? number nanoseconds
 ---@return string
 function M.time(ns)
-  local said = odd(ns)
-  if said then return said end
+  local odd_text = odd(ns)
+  if odd_text then return odd_text end
   local scale = time_scale(ns)
   return (scale[1] > 1 and in_scale(ns, scale) or M.count(ns)) .. scale[2]
 end
@@ -115,8 +115,8 @@ end
 ---@param seconds? number
 ---@return string
 function M.duration(seconds)
-  local said = odd(seconds)
-  if said then return said end
+  local odd_text = odd(seconds)
+  if odd_text then return odd_text end
   if seconds < 10 and seconds % 1 ~= 0 then return ("%.1f s"):format(seconds) end
   local s = math.floor(seconds + 0.5)
   if s < 60 then return ("%d s"):format(s) end
@@ -128,8 +128,8 @@ end
 ---@param bytes? number
 ---@return string
 function M.bytes(bytes)
-  local said = odd(bytes)
-  if said then return said end
+  local odd_text = odd(bytes)
+  if odd_text then return odd_text end
   local scale = scale_of(bytes, BINARY) or BINARY[#BINARY]
   local scaled = bytes / scale[1]
   return (scaled % 1 == 0 and decimal(scaled, 0) or in_scale(bytes, scale)) .. scale[2]
@@ -139,8 +139,8 @@ end
 ---@param value? number
 ---@return string
 function M.ratio(value)
-  local said = odd(value)
-  if said then return said end
+  local odd_text = odd(value)
+  if odd_text then return odd_text end
   local size = math.abs(value)
   if size >= 1000 then return decimal(value, 0) end
   if size >= 100 then return decimal(value, 1) end
@@ -153,8 +153,8 @@ end
 ---@param share? number
 ---@return string
 function M.percent(share)
-  local said = odd(share)
-  if said then return said end
+  local odd_text = odd(share)
+  if odd_text then return odd_text end
   local value = 100 * share
   local size = math.abs(value)
   local decimals = size >= 9.95 and 0 or size >= 0.095 and 1 or size >= 0.0095 and 2 or 3

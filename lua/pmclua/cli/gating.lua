@@ -16,7 +16,7 @@ local M = {}
 ---@field why boolean? the cause of what fails or is undecided is looked for
 ---@field budget string? how long that may take
 
-local function usage_error(said) error(require("pmclua.base.problem").usage_error(said), 0) end
+local function usage_error(message) error(require("pmclua.base.problem").usage_error(message), 0) end
 
 local function usable(limits, has_baseline)
   local list = {}

@@ -85,11 +85,11 @@ function M.guard(fn)
 end
 
 -- A possible cause of a refusal that does not name one.
-local function name_unmounted(problem, said)
+local function name_unmounted(problem, message)
   local field = require("pmclua.base.raised").field
   if not field(problem, "operation") or field(problem, "misuse") then return end
   local unmounted, hint = require("pmclua.host.machine").unmounted()
-  if unmounted and not said:find("not mounted", 1, true) then complain(unmounted .. "; " .. hint) end
+  if unmounted and not message:find("not mounted", 1, true) then complain(unmounted .. "; " .. hint) end
 end
 
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in

@@ -32,8 +32,8 @@ end
 
 local function write(text)
   local script = require("pmclua.host.running").script
-  local said = ("pmclua %s: %s"):format(script and script.word or "-", without_name(text, script))
-  require("pmclua.host.output").say(said)
+  local message = ("pmclua %s: %s"):format(script and script.word or "-", without_name(text, script))
+  require("pmclua.host.output").say(message)
 end
 
 --- Says `pmclua NAME: TEXT` on standard error, the same text once in a run of the script.

@@ -156,13 +156,13 @@ local function inside(self, step, find, event)
   return found.steps
 end
 
-local function descend(self, found, find, event)
+local function descend(self, outcome, find, event)
   local steps = {}
-  for _, step in ipairs(found.steps) do
+  for _, step in ipairs(outcome.steps) do
     local is_merge = #step.commits == 1 and #step.to.parents > 1
     lists.append(steps, is_merge and inside(self, step, find, event) or { step })
   end
-  found.steps = steps
+  outcome.steps = steps
 end
 
 -- ---- why -----------------------------------------------------------------------------------------------

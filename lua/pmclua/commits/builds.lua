@@ -97,8 +97,8 @@ end
 -- ---- notes: what is known of a folder ------------------------------------------------------------------------
 
 local function read_note(folder)
-  local said = core.read_plain(folder .. ".note")
-  local state, kibibytes = (said or ""):match "^(%l+) (%d+)\n$"
+  local text = core.read_plain(folder .. ".note")
+  local state, kibibytes = (text or ""):match "^(%l+) (%d+)\n$"
   if state then return { state = state, bytes = tonumber(kibibytes) * 1024 } end
 end
 
@@ -157,8 +157,8 @@ local SHELL =
   .. 'export PMCLUA_SEED="$2" && eval "$3"'
 
 local function is_of_disk(log)
-  local said = core.read_plain(log, 2 ^ 28) or ""
-  return said:find("No space left on device", 1, true) or said:find("Disk quota exceeded", 1, true)
+  local text = core.read_plain(log, 2 ^ 28) or ""
+  return text:find("No space left on device", 1, true) or text:find("Disk quota exceeded", 1, true)
 end
 
 local function links_nothing(log)

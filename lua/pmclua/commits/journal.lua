@@ -27,10 +27,10 @@ end
 
 -- The lines of a file. The last one may have been cut off.
 local function read(self, about)
-  local said, why = core.read_plain(self.path)
-  if not said then refuse(self.path, why) end
+  local content, why = core.read_plain(self.path)
+  if not content then refuse(self.path, why) end
   local lines = {}
-  for line in said:gmatch "([^\n]+)\n" do
+  for line in content:gmatch "([^\n]+)\n" do
     local value = require("dkjson").decode(line)
     if type(value) ~= "table" then refuse(self.path, "it is no stored search") end
     lines[#lines + 1] = value
@@ -51,7 +51,7 @@ local function read(self, about)
     table.insert(self.stored[key], lines[i])
   end
   -- Drop a line that was cut off: the next one starts anew.
-  if not said:find "\n$" then core.replace(self.path, said:match "^(.*\n)" or "") end
+  if not content:find "\n$" then core.replace(self.path, content:match "^(.*\n)" or "") end
 end
 
 --- A journal in a file that is begun, or gone on with.

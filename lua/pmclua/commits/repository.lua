@@ -88,8 +88,8 @@ local function commit_of(line)
 end
 
 -- The commits of git's lines, whose trees are known from then on: asking for each takes a process.
-local function commits_of(self, said)
-  local list = lists.map(lists.where(text.lines(said), function(line) return line ~= "" end), commit_of)
+local function commits_of(self, log)
+  local list = lists.map(lists.where(text.lines(log), function(line) return line ~= "" end), commit_of)
   for _, commit in ipairs(list) do self.trees[commit.hash] = commit.tree end
   return list
 end

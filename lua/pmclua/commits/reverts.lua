@@ -17,9 +17,9 @@ local function content(line)
 end
 
 -- Calls `f(sign, line)` with each changed line of git's output, `begin(hash)` with each commit.
-local function read_diff(said, f, begin)
+local function read_diff(diff, f, begin)
   local is_hunk = false
-  for line in (said .. "\n"):gmatch "([^\n]*)\n" do
+  for line in (diff .. "\n"):gmatch "([^\n]*)\n" do
     local hash, sign, rest = line:match "^\30(%x+)", line:match "^([-+])(.*)"
     if hash or line:find "^diff " then is_hunk = false end
     if hash then begin(hash) end
@@ -57,12 +57,12 @@ function M.of(repository, commits, from, to)
     local at = positions[hash]
     here = at and (at <= from or at > to) and at or nil
   end)
-  local found = lists.keys(amount)
-  table.sort(found, function(a, b)
+  local paths = lists.keys(amount)
+  table.sort(paths, function(a, b)
     if amount[a] ~= amount[b] then return amount[a] > amount[b] end
     return math.abs(a - to) < math.abs(b - to)
   end)
-  return { unpack(found, 1, MOST) }
+  return { unpack(paths, 1, MOST) }
 end
 
 return M

@@ -151,24 +151,24 @@ function Live:close() C.pmclua_live_close(ffi.gc(self.handle, nil)) end
 
 --- The access of each sample, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
 --- without Capstone.
----@param found pmclua.core.Samples with samples by themselves
+---@param profile pmclua.core.Samples with samples by themselves
 ---@param symbols_of fun(file: integer): pmclua.core.Symbols? of files by number
 ---@param log? string path of a log of allocations
 ---@return fun(): pmclua.core.Access?
 ---@return string? code
 ---@return pmclua.core.HeapLog?
-function M.each(found, symbols_of, log)
+function M.each(profile, symbols_of, log)
   local handle = ffi.new "struct pmclua_data *[1]"
-  assert(C.pmclua_data_open(handle, found.block) == 0, "no memory")
+  assert(C.pmclua_data_open(handle, profile.block) == 0, "no memory")
   local data = ffi.gc(handle[0], closed)
-  for number in pairs(found.record_files) do
+  for number in pairs(profile.record_files) do
     local its = symbols_of(number)
     if its then C.pmclua_data_code(data, number, symbols.handle_of(its)) end
   end
   local raw = ffi.new "struct pmclua_heap"
   local opened = log and C.pmclua_data_heap(data, log, raw) or 0
   if opened < 0 then return nil, core.errno_name(-opened) end
-  local accesses = ffi.new("struct pmclua_access[?]", math.max(1, found.records))
+  local accesses = ffi.new("struct pmclua_access[?]", math.max(1, profile.records))
   local result = C.pmclua_data_find(data, accesses)
   local heap = log and result >= 0 and { events = exact(raw.events), lost = exact(raw.lost),
     processes = exact(raw.processes), elsewhere = exact(raw.elsewhere),
@@ -178,7 +178,7 @@ function M.each(found, symbols_of, log)
   local i = -1
   return function()
     i = i + 1
-    return i < found.records and access_of(accesses[i]) or nil
+    return i < profile.records and access_of(accesses[i]) or nil
   end, nil, heap
 end
 

@@ -60,9 +60,9 @@ function Inflating:read()
   local got = self.lib.gzread(self.handle, self.room, BUFFER_BYTES)
   if got > 0 then return ffi.string(self.room, got) end
   local number = ffi.new "int[1]"
-  local said = self.lib.gzerror(self.handle, number)
+  local message = self.lib.gzerror(self.handle, number)
   if number[0] == 0 then return nil end
-  return nil, number[0] == CUT_OFF and "cut off" or ffi.string(said)
+  return nil, number[0] == CUT_OFF and "cut off" or ffi.string(message)
 end
 
 --- Bytes that were read of the file itself.

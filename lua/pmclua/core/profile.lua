@@ -55,16 +55,16 @@ local function read_file(place, is_own)
 end
 
 -- A copy of a block that has samples by themselves, and which files their instructions are of.
-local function keep_records(found, block, maps)
+local function keep_records(profile, block, maps)
   local raw = ffi.cast("const struct pmclua_profile *", block)
   local records = ffi.cast("const uint64_t *", maps + tonumber(raw.maps))
   local size = tonumber(raw.record_u64s)
-  local words = records + found.records * size - block
-  found.block, found.record_files = ffi.new("uint64_t[?]", tonumber(words)), {}
-  ffi.copy(found.block, block, ffi.sizeof(found.block))
-  for i = 0, found.records - 1 do
+  local words = records + profile.records * size - block
+  profile.block, profile.record_files = ffi.new("uint64_t[?]", tonumber(words)), {}
+  ffi.copy(profile.block, block, ffi.sizeof(profile.block))
+  for i = 0, profile.records - 1 do
     local file = ffi.cast("const struct pmclua_profile_sample *", records + i * size).file
-    found.record_files[tonumber(file) + 1] = true
+    profile.record_files[tonumber(file) + 1] = true
   end
 end
 
@@ -74,25 +74,25 @@ end
 ---@return pmclua.core.Samples
 function M.read(block, is_own)
   local raw = ffi.cast("const struct pmclua_profile *", block)
-  local found = { files = {}, knows_lost = raw.knows_lost ~= 0,
+  local profile = { files = {}, knows_lost = raw.knows_lost ~= 0,
     drop = raw.drops > 0 and ffi.string(raw.drop) or nil }
-  for _, name in ipairs(FACTS) do found[name] = exact(raw[name]) end
+  for _, name in ipairs(FACTS) do profile[name] = exact(raw[name]) end
   local place = ffi.cast("const uint64_t *", raw + 1)
-  for i = 1, tonumber(raw.files) do found.files[i], place = read_file(place, is_own) end
+  for i = 1, tonumber(raw.files) do profile.files[i], place = read_file(place, is_own) end
   local count = tonumber(raw.hits)
-  found.hits = ffi.new("struct pmclua_profile_hit[?]", count)
-  ffi.copy(found.hits, place, ffi.sizeof(found.hits))
+  profile.hits = ffi.new("struct pmclua_profile_hit[?]", count)
+  ffi.copy(profile.hits, place, ffi.sizeof(profile.hits))
   local frames = tonumber(raw.frames)
-  found.frames, found.frame_count = ffi.new("struct pmclua_profile_frame[?]", frames), frames
+  profile.frames, profile.frame_count = ffi.new("struct pmclua_profile_frame[?]", frames), frames
   local first = place + count * ffi.sizeof "struct pmclua_profile_hit" / 8
-  ffi.copy(found.frames, first, ffi.sizeof(found.frames))
-  if found.records > 0 then
-    keep_records(found, block, ffi.cast("const struct pmclua_profile_map *",
+  ffi.copy(profile.frames, first, ffi.sizeof(profile.frames))
+  if profile.records > 0 then
+    keep_records(profile, block, ffi.cast("const struct pmclua_profile_map *",
       ffi.cast("const struct pmclua_profile_frame *", first) + frames))
   end
-  found.thread_file = raw.thread_file > 0 and found.files[tonumber(raw.thread_file)] or nil
-  found.count, found.program = count, raw.program > 0 and found.files[tonumber(raw.program)].path or nil
-  return setmetatable(found, Samples)
+  profile.thread_file = raw.thread_file > 0 and profile.files[tonumber(raw.thread_file)] or nil
+  profile.count, profile.program = count, raw.program > 0 and profile.files[tonumber(raw.program)].path or nil
+  return setmetatable(profile, Samples)
 end
 
 --- For how much of the time the event was on the PMU: that of a task is enabled on all CPUs, and runs on one.

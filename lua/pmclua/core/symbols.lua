@@ -118,8 +118,8 @@ function M.linked(path)
   if bytes < 0 then return refused(bytes) end
   local linked = { is_64 = raw.is_64 ~= 0, machine = raw.machine, has_no_defaults = raw.has_no_defaults ~= 0,
     needed = {} }
-  for kind, said in ffi.string(linked_texts, bytes):gmatch "(%u)([^%z]*)%z" do
-    if kind == "N" then table.insert(linked.needed, said) else linked[LINKED_TEXTS[kind]] = said end
+  for kind, value in ffi.string(linked_texts, bytes):gmatch "(%u)([^%z]*)%z" do
+    if kind == "N" then table.insert(linked.needed, value) else linked[LINKED_TEXTS[kind]] = value end
   end
   return linked
 end

@@ -15,22 +15,22 @@ local M = {}
 local HARDWARE = { hardware = true, cache = true }
 
 -- Why an event cannot be opened here; nil: it can, or Valgrind has nothing like it.
-local function refusal(one)
-  if not HARDWARE[one.source] or one.core_cpus or not simulated.counterpart(one) then return nil end
-  local tried = require("pmclua.event.try").event(one)
+local function refusal(asked)
+  if not HARDWARE[asked.source] or asked.core_cpus or not simulated.counterpart(asked) then return nil end
+  local tried = require("pmclua.event.try").event(asked)
   if tried.status ~= "unsupported" then return nil end
   local why = tried.why
-  local said = type(why) == "table" and (why.reason or why.message) or tostring(why)
-  return said:match "^[^:;]*"
+  local reason = type(why) == "table" and (why.reason or why.message) or tostring(why)
+  return reason:match "^[^:;]*"
 end
 
 -- The simulated event that takes the place of one.
-local function stand_in(one, why)
-  local is_labelled = one.field ~= (one.spec:gsub("-", "_"))
-  local spec = simulated.spec(simulated.counterpart(one))
-  local other = assert(event.parse(is_labelled and ("%s = %s"):format(one.name, spec) or spec))[1]
-  if is_labelled then other.name, other.field = one.name, one.field end
-  other.brought, other.instead_of, other.refusal = one.brought, one.spec, why
+local function stand_in(replaced, why)
+  local is_labelled = replaced.field ~= (replaced.spec:gsub("-", "_"))
+  local spec = simulated.spec(simulated.counterpart(replaced))
+  local other = assert(event.parse(is_labelled and ("%s = %s"):format(replaced.name, spec) or spec))[1]
+  if is_labelled then other.name, other.field = replaced.name, replaced.field end
+  other.brought, other.instead_of, other.refusal = replaced.brought, replaced.spec, why
   return other
 end
 
@@ -77,12 +77,12 @@ end
 
 local function plain(formula) return (formula:gsub("[()%s]", "")) end
 
-local function renamed(one, name)
-  if not name then return one end
+local function renamed(asked, name)
+  if not name then return asked end
   local named = metric.find(name)
-  if named and plain(named.formula) == plain(one.formula) then return named end
-  local unit = one.unit ~= "" and (" [%s]"):format(one.unit) or ""
-  return assert(metric.parse(("%s = %s%s"):format(name, one.formula, unit)))
+  if named and plain(named.formula) == plain(asked.formula) then return named end
+  local unit = asked.unit ~= "" and (" [%s]"):format(asked.unit) or ""
+  return assert(metric.parse(("%s = %s%s"):format(name, asked.formula, unit)))
 end
 
 local function bind(declaration, names)

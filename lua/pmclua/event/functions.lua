@@ -131,10 +131,10 @@ local FORMS = { {}, { source = 1 }, { source = 2 }, { source = math.huge }, { so
 
 --- The names of some functions of a file, no two alike: those of one name with their source file.
 ---@param list pmclua.core.Symbols
----@param found pmclua.core.Symbol[]
+---@param matches pmclua.core.Symbol[]
 ---@return table<pmclua.core.Symbol, string>
-function M.names(list, found)
-  return apart.names(found, FORMS, function(symbol, form)
+function M.names(list, matches)
+  return apart.names(matches, FORMS, function(symbol, form)
     local declared = form.source and (list:code(symbol.offset) or {}).declared
     local name = symbol.shown
     if declared then name = ("%s (%s)"):format(name, apart.tail(declared, form.source)) end
@@ -144,8 +144,8 @@ end
 
 -- The functions that such a name means: "touch (b/util.c)".
 local function match_shown(list, name)
-  local found = signature.match(list, (name:gsub(" at 0x%x+$", ""):gsub(" %b()$", "")))
-  return lists.where(found, function(symbol) return M.names(list, found)[symbol] == name end)
+  local matches = signature.match(list, (name:gsub(" at 0x%x+$", ""):gsub(" %b()$", "")))
+  return lists.where(matches, function(symbol) return M.names(list, matches)[symbol] == name end)
 end
 
 --- The functions of a file that a name means; where it has none, with the debug information that servers may have.
@@ -155,11 +155,11 @@ end
 ---@return pmclua.core.Symbol[]
 ---@return pmclua.core.Symbols
 function M.match(list, path, name)
-  local found = signature.match(list, name)
-  if #found == 0 and name:find " %b()" then found = match_shown(list, name) end
-  local has_no_more = #found > 0 or list:has_debug_information()
+  local matches = signature.match(list, name)
+  if #matches == 0 and name:find " %b()" then matches = match_shown(list, name) end
+  local has_no_more = #matches > 0 or list:has_debug_information()
   local completed = not has_no_more and files.completed(path)
-  if not completed then return found, list end
+  if not completed then return matches, list end
   return signature.match(completed, name), completed
 end
 
@@ -172,15 +172,15 @@ end
 function M.one(spec, image)
   local file, name = files.split(spec)
   local path = files.file(file, image)
-  local found, list = M.match(files.of_file(path), path, name)
-  if #found == 0 then M.raise_unknown(list, path, name, file ~= nil, image) end
-  if #found > 1 then
-    problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#found, "function"),
-      text.safe(path)), ("one of them is '%s'"):format(M.names(list, found)[found[1]]))
+  local matches, list = M.match(files.of_file(path), path, name)
+  if #matches == 0 then M.raise_unknown(list, path, name, file ~= nil, image) end
+  if #matches > 1 then
+    problem("ESEVERAL", ("'%s' means %s of %s"):format(text.safe(name), text.plural(#matches, "function"),
+      text.safe(path)), ("one of them is '%s'"):format(M.names(list, matches)[matches[1]]))
   end
-  if found[1].imported then M.raise_imported(found[1], path, image) end
-  if found[1].indirect then M.raise_indirect(list, found[1]) end
-  return found[1], path, list
+  if matches[1].imported then M.raise_imported(matches[1], path, image) end
+  if matches[1].indirect then M.raise_indirect(list, matches[1]) end
+  return matches[1], path, list
 end
 
 --- The offset in a file of a function, for probes of other kinds.

@@ -190,8 +190,8 @@ local function pmu_filter(glob)
   end
 end
 
-local function has_all(said, patterns)
-  return lists.all(patterns, function(pattern) return said:find(pattern) end)
+local function has_all(words, patterns)
+  return lists.all(patterns, function(pattern) return words:find(pattern) end)
 end
 
 -- Those that are so called before those that are so described. "branch miss" finds "branch-misses" and
@@ -273,13 +273,13 @@ end
 ---@param filter pmclua.event.Filter?
 ---@return string[]
 function M.silences(filter)
-  local said = {}
+  local reasons = {}
   for _, source in ipairs(M.sources) do
     local is_wanted = silences[source] and (not filter or not filter.source or filter.source == source)
-    said[#said + 1] = is_wanted and silences[source](filter) or nil
+    reasons[#reasons + 1] = is_wanted and silences[source](filter) or nil
   end
-  said[#said + 1] = unconfirmed(filter or {})
-  return said
+  reasons[#reasons + 1] = unconfirmed(filter or {})
+  return reasons
 end
 
 --- Events by source, in a fixed order; with words, the best matches first.

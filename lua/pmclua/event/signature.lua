@@ -21,9 +21,9 @@ local function canonical_type(s, brackets)
   local volatiles
   bare, volatiles = bare:gsub("%f[%w_]volatile%f[^%w_]", " ")
   bare = bare:gsub("^%s+", ""):gsub("%s+$", ""):gsub("%s+", " ")
-  local said = bare .. (consts > 0 and " const" or "") .. (volatiles > 0 and " volatile" or "")
+  local spelt = bare .. (consts > 0 and " const" or "") .. (volatiles > 0 and " volatile" or "")
     .. rest:gsub("%s+", "")
-  return (said:gsub("%s*\1(%d+)\1", function(number)
+  return (spelt:gsub("%s*\1(%d+)\1", function(number)
     local bracket = brackets[tonumber(number)]
     return bracket:sub(1, 1) .. canonical_list(bracket:sub(2, -2)) .. bracket:sub(-1)
   end))

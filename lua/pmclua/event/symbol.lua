@@ -29,15 +29,15 @@ end
 
 -- Every object of that name at an address of its own, and the names of all.
 local function named(list, name)
-  local found, at, names = {}, {}, {}
+  local addresses, at, names = {}, {}, {}
   for object in list:objects() do
     if is_named(object.name, name) and not at[tostring(object.address)] then
-      found[#found + 1] = object
+      addresses[#addresses + 1] = object
       at[tostring(object.address)] = true
     end
     names[#names + 1] = object.name
   end
-  return found, names
+  return addresses, names
 end
 
 local function missing(name, path, names)

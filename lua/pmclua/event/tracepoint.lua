@@ -120,21 +120,21 @@ function M.has_system(system, options)
 end
 
 local function find(root, system, name)
-  local found, denied = {}, false
+  local points, denied = {}, false
   local systems = is_glob(system) and matching(M.systems(root), system) or { system }
-  for _, one in ipairs(systems) do
-    local list = is_glob(name) and matching(M.names(root, one), name) or { name }
+  for _, folder in ipairs(systems) do
+    local list = is_glob(name) and matching(M.names(root, folder), name) or { name }
     for _, event in ipairs(list) do
-      local id, errnum = read_id(("%s/events/%s/%s/id"):format(root, one, event))
+      local id, errnum = read_id(("%s/events/%s/%s/id"):format(root, folder, event))
       if id then
-        found[#found + 1] = { id = id, name = one .. ":" .. event }
+        points[#points + 1] = { id = id, name = folder .. ":" .. event }
       elseif errnum == EACCES or errnum == EPERM then
         denied = true
       end
     end
   end
-  table.sort(found, function(a, b) return a.id < b.id end)
-  return found, denied
+  table.sort(points, function(a, b) return a.id < b.id end)
+  return points, denied
 end
 
 local function blame(system, name, root)

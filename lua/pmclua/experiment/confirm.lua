@@ -91,13 +91,13 @@ local function open_groups(words, held, access)
   return groups, why
 end
 
-local function read_group(one, words, name)
-  local buffer = one.group:buffer()
-  one.group:stop()
-  if not one.group:read_into(buffer) then return end
+local function read_group(opened, words, name)
+  local buffer = opened.group:buffer()
+  opened.group:stop()
+  if not opened.group:read_into(buffer) then return end
   for i, word in ipairs(words) do
     local counts = word[name]
-    counts[one.thread] = (counts[one.thread] or 0) + core.number(buffer, 2 + i)
+    counts[opened.thread] = (counts[opened.thread] or 0) + core.number(buffer, 2 + i)
   end
 end
 

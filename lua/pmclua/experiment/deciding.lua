@@ -22,8 +22,8 @@ local function limits_of(declaration, result, with)
   end)
 end
 
-local function load(one)
-  return type(one) == "string" and require("pmclua.result.files").load(one) or one
+local function load(file)
+  return type(file) == "string" and require("pmclua.result.files").load(file) or file
 end
 
 -- How the limits are checked during the run: baselines are read once.

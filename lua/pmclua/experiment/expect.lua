@@ -13,19 +13,19 @@ local Expectations = {}
 Expectations.__index = Expectations
 
 -- Adds the indices of the events that names of a formula need, those that metrics need among them.
-local function add_events(declaration, names, found, seen)
+local function add_events(declaration, names, fields, seen)
   for _, name in ipairs(names) do
     for index, event in ipairs(declaration.events) do
-      if event.field == name then found[#found + 1] = index end
+      if event.field == name then fields[#fields + 1] = index end
     end
     for _, metric in ipairs(seen[name] and {} or declaration.metrics or {}) do
       if metric.name == name then
         seen[name] = true
-        add_events(declaration, metric.needs, found, seen)
+        add_events(declaration, metric.needs, fields, seen)
       end
     end
   end
-  return found
+  return fields
 end
 
 local function has_event(pass, declaration, index)

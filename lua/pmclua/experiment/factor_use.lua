@@ -51,8 +51,8 @@ end
 
 local function no_factor(workload, name, names)
   if #names == 0 then
-    local said = '%s: {%s} is not a factor, and none is declared: factors = { { "%s", { … } } }'
-    return said:format(workload.name, name, name)
+    local message = '%s: {%s} is not a factor, and none is declared: factors = { { "%s", { … } } }'
+    return message:format(workload.name, name, name)
   end
   local near = text.meant(name, names)
   return ("%s: there is no factor '%s'%s"):format(workload.name, name,
@@ -67,10 +67,10 @@ function M.check(declaration, wrong)
   local known = lists.set(names)
   if declaration.build then known.seed = true end
   for _, workload in ipairs(all_of(declaration)) do
-    local said = {}
+    local warned = {}
     local function refuse(name)
-      if not (known[name] or said[name]) then wrong("%s", no_factor(workload, name, names)) end
-      said[name] = true
+      if not (known[name] or warned[name]) then wrong("%s", no_factor(workload, name, names)) end
+      warned[name] = true
     end
     for _, name in ipairs(names_in(workload, STRICT[workload.kind])) do refuse(name) end
     for _, name in ipairs(names_in(workload, OTHERS[workload.kind])) do

@@ -101,13 +101,13 @@ local function reading_of(calls, values)
 end
 
 -- A recursive call is within the outermost one, which alone is in the sum.
-local function sum_part(calls, found, result)
+local function sum_part(calls, sums, result)
   local part = record.region_part(calls.name, result)
-  part.readings = reading_of(calls, found.outermost)
+  part.readings = reading_of(calls, sums.outermost)
   if region_calls.is_switching(calls) then
-    part.iterations, part.wall_ns = found.total[DURATION].n, found.total[DURATION].sum
+    part.iterations, part.wall_ns = sums.total[DURATION].n, sums.total[DURATION].sum
   else
-    part.iterations, part.wall_ns = found.calls - found.nested, found.outermost[DURATION]
+    part.iterations, part.wall_ns = sums.calls - sums.nested, sums.outermost[DURATION]
   end
   return part
 end
@@ -177,25 +177,25 @@ end
 -- (core/README.md), are more than a few per cent of it.
 local SHORT = 250e3
 
-local function remark_on_probing(calls, found, say)
-  local count = found.calls - found.nested
-  if count > 0 and found.outermost[DURATION] / count < SHORT then
+local function remark_on_probing(calls, sums, say)
+  local count = sums.calls - sums.nested
+  if count > 0 and sums.outermost[DURATION] / count < SHORT then
     say("regions: calls of %s take less than 0.25 ms each: what their probes take, 2 to 11 µs, is in their "
       .. "counts; pmclua regions measures it", calls.name)
   end
 end
 
-local function remark_on_calls(calls, found, ran, say)
+local function remark_on_calls(calls, sums, ran, say)
   if calls.unseen then
     say("regions: calls of %s are not counted: %s", calls.name, calls.unseen)
-  elseif found.entries == 0 then
+  elseif sums.entries == 0 then
     say(ran < 1 and "regions: %s was not seen to be called" or "regions: %s was never called", calls.name)
-  elseif found.calls == 0 then
+  elseif sums.calls == 0 then
     say("regions: no call of %s returned: there are no numbers for it", calls.name)
   end
   local why = region_calls.why_not(calls, "duration") or region_calls.why_not(calls, "cpu_time")
   if why then say("regions: %s: %s", calls.name, why) end
-  local apart = found.tails + found.unwound + found.unfinished + found.orphans + found.moved
+  local apart = sums.tails + sums.unwound + sums.unfinished + sums.orphans + sums.moved
   if apart > 0 then say("regions: calls of %s that ended without a return are not counted", calls.name) end
 end
 

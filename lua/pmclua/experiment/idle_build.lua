@@ -27,17 +27,17 @@ local function programs_of(workloads, levels)
 end
 
 -- The newest source in a folder: its path, and when it was changed.
-local function newest_in(folder, deep, found)
+local function newest_in(folder, deep, newest)
   local lfs = require "lfs"
   for _, name in ipairs(require("pmclua.host.machine").entries(folder) or {}) do
     local path = folder .. "/" .. name
-    found.entries = found.entries + 1
-    if found.entries > MOST_ENTRIES then return end
+    newest.entries = newest.entries + 1
+    if newest.entries > MOST_ENTRIES then return end
     local mode = not name:find "^%." and lfs.symlinkattributes(path, "mode")
-    if mode == "directory" and deep < DEEPEST then newest_in(path, deep + 1, found) end
+    if mode == "directory" and deep < DEEPEST then newest_in(path, deep + 1, newest) end
     local facts = mode == "file" and SOURCES[name:match "%.(%w+)$" or ""] and core.stat(path)
-    if facts and (not found.mtime_ns or facts.mtime_ns > found.mtime_ns) then
-      found.path, found.mtime_ns = path, facts.mtime_ns
+    if facts and (not newest.mtime_ns or facts.mtime_ns > newest.mtime_ns) then
+      newest.path, newest.mtime_ns = path, facts.mtime_ns
     end
   end
 end

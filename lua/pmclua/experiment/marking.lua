@@ -140,10 +140,10 @@ local function parts_of(self, mark, result)
 end
 
 -- Names the threads of a run in the order in which they were made: "0", "1"; of several processes "0.0", "1.0".
-local function name_threads(found)
+local function name_threads(marks_read)
   local function was_made_before(a, b) return a.pid < b.pid or a.pid == b.pid and a.tid < b.tid end
-  for _, mark in ipairs(found) do table.sort(mark.slots, was_made_before) end
-  local slots = lists.joined(lists.column(found, "slots"))
+  for _, mark in ipairs(marks_read) do table.sort(mark.slots, was_made_before) end
+  local slots = lists.joined(lists.column(marks_read, "slots"))
   table.sort(slots, was_made_before)
   local processes = lists.groups(slots, function(slot) return slot.pid end)
   for process, its in ipairs(processes) do
@@ -161,9 +161,9 @@ local function names_of(self, groups)
 end
 
 -- Adds the parts of marks to a result.
-local function add_parts(self, into, found, result, task)
-  if self.regions.by then name_threads(found) end
-  for _, mark in ipairs(found) do
+local function add_parts(self, into, marks_read, result, task)
+  if self.regions.by then name_threads(marks_read) end
+  for _, mark in ipairs(marks_read) do
     for _, part in ipairs(parts_of(self, mark, result)) do
       part.incomplete, part.task, part.host = mark.incomplete, task and task.rank, task and task.host
       into[#into + 1] = part
@@ -202,8 +202,8 @@ end
 local PIDS = 2 ^ 22
 
 -- The same marks of several tasks as one.
-local function merge(merged, found, task)
-  for _, mark in ipairs(found) do
+local function merge(merged, marks_read, task)
+  for _, mark in ipairs(marks_read) do
     local into = merged[mark.name]
     if not into then
       into = { name = mark.name, slots = {}, entries = {}, ended = 0 }

@@ -130,8 +130,8 @@ end
 ---@field inside_spread number
 
 --- One column of one kind. Probes lengthen a duration by CPU time, so time in which others had the CPU is left out.
-local function cost_of(found, kinds, k, column)
-  local calls, rounds = found.calls, found.calls:values(#kinds * 2 + 1, math.max(CPU_TIME, column))
+local function cost_of(measured, kinds, k, column)
+  local calls, rounds = measured.calls, measured.calls:values(#kinds * 2 + 1, math.max(CPU_TIME, column))
   local both = beyond(rounds, kinds, k, code.FULL, code.PLAIN)
   local entry = order.median_of(beyond(rounds, kinds, k, code.ENTRY, code.PLAIN))
   if kinds[k].is_whole then
@@ -145,21 +145,22 @@ local function cost_of(found, kinds, k, column)
     spread = half_spread(both), inside_spread = half_spread(inside) }
 end
 
-local function costs_of(found, kinds)
+local function costs_of(measured, kinds)
   for k, kind in ipairs(kinds) do
     kind.costs = {}
-    for column = 1, found.width do
-      kind.costs[column] = cost_of(found, kinds, k, column)
+    for column = 1, measured.width do
+      kind.costs[column] = cost_of(measured, kinds, k, column)
     end
   end
 end
 
 -- Whether every call was seen; copies with an entry probe alone have no calls.
-local function is_whole(found, kinds)
+local function is_whole(measured, kinds)
   local rounds = WARMUP + ROUNDS
-  if found.lost ~= 0 or found[#kinds * 2 + 1].calls ~= rounds * code.COPIES * #kinds then return false end
+  local all = rounds * code.COPIES * #kinds
+  if measured.lost ~= 0 or measured[#kinds * 2 + 1].calls ~= all then return false end
   for k = 1, #kinds do
-    local full = found[2 * k - 1]
+    local full = measured[2 * k - 1]
     if full.calls ~= rounds * CALLS or full.partial ~= 0 then return false end
   end
   return true

@@ -189,10 +189,10 @@ function Sampling:around(step, fn)
   self.rates[cell][pass.sampled] = rate
   -- Assumes one second: how long a target will be sampled is not known.
   local drawn = period.draw(period.mean(event, rate, 1), self.periods)
-  local found, result, about_cpus = target_sampler.around(self.target, event,
+  local profile, result, about_cpus = target_sampler.around(self.target, event,
     { period = drawn, ring_bytes = self.ring_bytes, call_chains = self.call_chains, data = self.data }, fn)
   self.said:append(about_cpus)
-  result.profile, found.is_partial = found, #about_cpus > 0
+  result.profile, profile.is_partial = profile, #about_cpus > 0
   return with_drop(result)
 end
 
@@ -202,26 +202,26 @@ local function remark(self, form, ...) self.said:add(form:format(...)) end
 local LEAST_SHARE = 0.98
 
 -- For how much of the time it was; nil: for all.
-local function part_of_time(found, event)
-  local share = found:share_of_time()
+local function part_of_time(profile, event)
+  local share = profile:share_of_time()
   return share < LEAST_SHARE and not passes.takes_no_counter(event) and share or nil
 end
 
-local function remark_on(self, found, event)
-  if found.lost > 0 then
+local function remark_on(self, profile, event)
+  if profile.lost > 0 then
     remark(self, "%s: samples were lost, as their rings were full: they are a line of the rest; "
-      .. "larger ones: sample.ring_bytes (%d here)", event.name, found.ring_bytes)
+      .. "larger ones: sample.ring_bytes (%d here)", event.name, profile.ring_bytes)
   end
-  if found.chains_lost > 0 then
+  if profile.chains_lost > 0 then
     remark(self, "%s: some call chains found no room among the %d frames of all chains of a run: they are "
-      .. "under [caller unknown]", event.name, found.frames_max)
+      .. "under [caller unknown]", event.name, profile.frames_max)
   end
-  local share = part_of_time(found, event)
+  local share = part_of_time(profile, event)
   if share then
     remark(self, "%s: was on the PMU for %s of the time only, as others used it: what it missed is nowhere",
       event.name, number.percent(share))
   end
-  if found.news_lost > 0 then
+  if profile.news_lost > 0 then
     remark(self, "%s: records of mapped files were lost: some samples may be unmapped, or attributed wrongly",
       event.name)
   end

@@ -143,9 +143,9 @@ local function is_idle(declaration)
   return has_none
 end
 
-local function run_round(workloads, options, names, metrics, found)
+local function run_round(workloads, options, names, metrics, before)
   local declaration = declaration_of(workloads, options, names, metrics,
-    found and found.result.event_by_field or {})
+    before and before.result.event_by_field or {})
   local records = {}
   local result = experiment.run(experiment.declare(declaration), { store = false, quiet = options.quiet,
     unless = is_idle, each = function(record) records[#records + 1] = record end })
@@ -169,23 +169,23 @@ local function is_above(level, metrics)
 end
 
 -- The children of nodes that the last round brought and that are over their threshold, or are to be shown anyway.
-local function next_names(found, names, options, metrics)
+local function next_names(tree_so_far, names, options, metrics)
   local is_wanted = options.level and is_above(options.level, metrics)
-    or function(name) return found:is_over(name) end
-  return children_of(names, is_wanted, metrics, lists.set(lists.column(found.nodes, "name")))
+    or function(name) return tree_so_far:is_over(name) end
+  return children_of(names, is_wanted, metrics, lists.set(lists.column(tree_so_far.nodes, "name")))
 end
 
 local function drill(workloads, options)
   local metrics = tree_of(options.cores)
-  local names, list, found = first_names(options, metrics), {}, nil
+  local names, list, tree_so_far = first_names(options, metrics), {}, nil
   while #names > 0 and #list < DEEPEST do
-    list[#list + 1] = run_round(workloads, options, names, metrics, found)
-    found = topdown.of(rounds.join(list))
+    list[#list + 1] = run_round(workloads, options, names, metrics, tree_so_far)
+    tree_so_far = topdown.of(rounds.join(list))
     local status, problem = ending.of(list[#list].result)
-    if not found or problem or status ~= "complete" or core.interrupts() > 0 then break end
-    names = next_names(found, names, options, metrics)
+    if not tree_so_far or problem or status ~= "complete" or core.interrupts() > 0 then break end
+    names = next_names(tree_so_far, names, options, metrics)
   end
-  return found, #list
+  return tree_so_far, #list
 end
 
 -- Several workloads are compared with the first.

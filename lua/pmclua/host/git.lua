@@ -25,13 +25,13 @@ local UNASKED_S = 5
 function M.run(folder, words, limits)
   local path = tools.find "git"
   if not path then return nil, "git is not installed: apt-get install git", true end
-  local said, trouble, status = tools.read("/bin/sh", lists.joined { { "-c",
+  local output, trouble, status = tools.read("/bin/sh", lists.joined { { "-c",
     (limits.unasked and UNASKED or "") .. CLEAN, path, "-C", folder }, words },
     { seconds = limits.seconds, errors = not limits.unasked, megabytes = limits.megabytes })
   if trouble then return nil, trouble, true end
-  said = said:gsub("\n$", "")
-  if status ~= 0 then return nil, (said:gsub("^fatal: ", "")) end
-  return said
+  output = output:gsub("\n$", "")
+  if status ~= 0 then return nil, (output:gsub("^fatal: ", "")) end
+  return output
 end
 
 -- Whether a folder or one above it is a checkout: git itself takes milliseconds.

@@ -128,7 +128,7 @@ local function nearest(path)
   return path
 end
 
-local said = {}         -- in this process
+local said_once = {}         -- in this process
 
 --- Whether nobody but this user and root decides what is in a folder, be it made yet or not. Says once that another is
 --- ignored.
@@ -136,11 +136,11 @@ local said = {}         -- in this process
 ---@param variable string that names it
 function paths.accept(folder, variable)
   if paths.is_our_folder(nearest(folder)) then return true end
-  if not said[folder] then
+  if not said_once[folder] then
     require("pmclua.host.output").note("%s=%s is ignored: another user owns it or may change what is in it",
       variable, folder)
   end
-  said[folder] = true
+  said_once[folder] = true
   return false
 end
 

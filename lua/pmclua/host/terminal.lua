@@ -30,9 +30,9 @@ local function locale_is_utf8()
   return true
 end
 
-local function pick(given, found)
+local function pick(given, detected)
   if given ~= nil then return given end
-  return found
+  return detected
 end
 
 --- Fills in what the caller left open, from the stream and the environment (COLUMNS, NO_COLOR, TERM,

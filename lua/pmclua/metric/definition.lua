@@ -49,8 +49,8 @@ function M.key(name, word) return ("%s(%s)"):format(name, word) end
 function M.tree(name, source)
   local tree, why = expression.parse(source)
   if tree then return tree end
-  local said = "the formula of %s is not understood: %s, at byte %d"
-  return { "none", said:format(name, why.message, why.position) }
+  local form = "the formula of %s is not understood: %s, at byte %d"
+  return { "none", form:format(name, why.message, why.position) }
 end
 
 -- Constants are what they were where the metric was defined.

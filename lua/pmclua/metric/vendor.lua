@@ -227,7 +227,7 @@ end
 ---@return string[]
 function M.names()
   local names = {}
-  for i, one in ipairs(M.list()) do names[i] = one.name end
+  for i, metric in ipairs(M.list()) do names[i] = metric.name end
   return names
 end
 

@@ -63,10 +63,10 @@ function M.shortener(list)
 end
 
 -- Whether a frame is where threads start: the C library may have no names.
-local function thread_start(found, attribution)
-  local file = found.thread_file
+local function thread_start(sampled, attribution)
+  local file = sampled.thread_file
   if not file then return function() return false end end
-  local own = attribution:place(file, found.thread_offset).fn
+  local own = attribution:place(file, sampled.thread_offset).fn
   return function(its, fn) return its.path == file.path and fn == own end
 end
 
@@ -77,11 +77,11 @@ local function caller_of(guess, parent, attribution, file, offset)
 end
 
 -- Names and callers of all frames by their numbers, and which of them are a start.
-local function tree_of(found, attribution)
-  local is_thread_start, guesses = thread_start(found, attribution), {}
+local function tree_of(sampled, attribution)
+  local is_thread_start, guesses = thread_start(sampled, attribution), {}
   local tree = { names = {}, parents = {}, starts = {} }
-  for number, parent, file, offset, _, is_guess in found:each_frame() do
-    local its = found.files[file]
+  for number, parent, file, offset, _, is_guess in sampled:each_frame() do
+    local its = sampled.files[file]
     local place = attribution:place(its, offset)
     local fn = place.fn
     tree.names[number] = M.frames(place, place.inlined)
@@ -109,15 +109,15 @@ local function text_of(tree, number)
 end
 
 --- The call chains of a profile, and the count of each.
----@param found pmclua.core.Samples
+---@param sampled pmclua.core.Samples
 ---@param attribution pmclua.Attribution
 ---@return table<string, number>
-function M.of(found, attribution)
-  local tree, chains = tree_of(found, attribution), {}
-  for number, _, _, _, samples in found:each_frame() do
+function M.of(sampled, attribution)
+  local tree, chains = tree_of(sampled, attribution), {}
+  for number, _, _, _, samples in sampled:each_frame() do
     if samples > 0 then
       local text = text_of(tree, number)
-      chains[text] = (chains[text] or 0) + samples * found.period
+      chains[text] = (chains[text] or 0) + samples * sampled.period
     end
   end
   return chains

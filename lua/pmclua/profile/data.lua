@@ -328,10 +328,10 @@ local ALWAYS = { "computing", "no_operand", "ambiguous", "address_lost" }
 local HAS_OBJECT = { access = true, ["computing with"] = true }
 
 -- Samples in Linux, which accessed something of its own.
-local function in_linux(found)
+local function in_linux(sampled)
   local samples = 0
-  for file, _, count in found:each() do
-    if found.files[file].path == "[linux]" then samples = samples + count end
+  for file, _, count in sampled:each() do
+    if sampled.files[file].path == "[linux]" then samples = samples + count end
   end
   return samples
 end
@@ -354,21 +354,21 @@ local function say_of_heap(attribution, heap)
 end
 
 --- The counts of a profile by what was accessed.
----@param found pmclua.core.Samples with samples by themselves
+---@param sampled pmclua.core.Samples with samples by themselves
 ---@param attribution pmclua.Attribution
 ---@param rest table<string, number> of the profile
 ---@param log? string path of a log of allocations
 ---@return pmclua.DataProfile? nil: Capstone is not installed, which has been said
-function M.of(found, attribution, rest, log)
-  local self = { found = found, attribution = attribution, lines = {}, is_elf = {}, memory = {},
+function M.of(sampled, attribution, rest, log)
+  local self = { found = sampled, attribution = attribution, lines = {}, is_elf = {}, memory = {},
     members = {}, blocks = {}, nodes = {}, sharing = sharing.new() }
   rest = lists.copy(rest)
-  local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * found.period end
+  local function lose(reason, samples) rest[reason] = (rest[reason] or 0) + samples * sampled.period end
   for _, reason in ipairs(ALWAYS) do rest[reason] = 0 end
-  local linux, seen = in_linux(found), 0
-  if found.records > 0 then
-    local function symbols_of(index) return attribution:symbols(found.files[index]) end
-    local each, code, heap = accesses.each(found, symbols_of, log)
+  local linux, seen = in_linux(sampled), 0
+  if sampled.records > 0 then
+    local function symbols_of(index) return attribution:symbols(sampled.files[index]) end
+    local each, code, heap = accesses.each(sampled, symbols_of, log)
     self.heap = heap
     if not each then
       attribution:say("what was accessed is not known: %s",
@@ -382,11 +382,12 @@ function M.of(found, attribution, rest, log)
     end
   end
   if self.heap then say_of_heap(attribution, self.heap) end
-  lose("not_kept", found.records_lost)
+  lose("not_kept", sampled.records_lost)
   -- Events that record addresses keep samples in Linux, too.
-  lose("in_linux", math.max(0, math.min(linux, found.samples - found.unmapped - seen - found.records_lost)))
+  local unseen = sampled.samples - sampled.unmapped - seen - sampled.records_lost
+  lose("in_linux", math.max(0, math.min(linux, unseen)))
   return { lines = finished(self.lines), rest = rest,
-    sharing = self.sharing:lines_of(found.samples, found.period),
+    sharing = self.sharing:lines_of(sampled.samples, sampled.period),
     sites = self.heap and keys_of_sites(self) }
 end
 

@@ -75,13 +75,13 @@ local function add(list, by_key, known, samples)
 end
 
 --- The entries of a profile.
----@param found pmclua.core.Samples with entries
+---@param sampled pmclua.core.Samples with entries
 ---@param attribution pmclua.Attribution
 ---@return pmclua.Entry[]
-function M.of(found, attribution)
+function M.of(sampled, attribution)
   local after, list, by_key = { [0] = {} }, {}, {}
-  for number, parent, file, offset, samples in found:each_frame() do
-    local its = found.files[file]
+  for number, parent, file, offset, samples in sampled:each_frame() do
+    local its = sampled.files[file]
     local place = attribution:place(its, offset)
     after[number] = its.path == "[linux]" and step(after[parent], place.fn)
       or { file = not its.pid and its or nil, address = not its.pid and offset or nil }

@@ -15,9 +15,9 @@ Map.__index = Map
 
 local MOST_BYTES = 2 ^ 28
 
-local function parse(said)
+local function parse(map_text)
   local list = {}
-  for line in said:gmatch "[^\n]+" do
+  for line in map_text:gmatch "[^\n]+" do
     local start, bytes, name = line:match "^0?x?(%x+) 0?x?(%x+) (.+)$"
     if start and #start <= 16 and tonumber(bytes, 16) then
       list[#list + 1] = { start = tonumber(start, 16), bytes = tonumber(bytes, 16), name = name,
@@ -60,9 +60,9 @@ function M.open(pid, options)
   local is_stale = now and now.written_ns + CLOCK_STEP_NS < (options.began_ns or 0)
   local why = is_stale and STALE or doubt(facts.uid, pid, options.trusts_processes)
   if why then return nil, why:format(path) end
-  local said, problem = core.read_plain(path, MOST_BYTES, { owner = facts.uid })
-  if not said then return nil, problem end
-  return setmetatable({ functions = parse(said) }, Map)
+  local content, problem = core.read_plain(path, MOST_BYTES, { owner = facts.uid })
+  if not content then return nil, problem end
+  return setmetatable({ functions = parse(content) }, Map)
 end
 
 --- The function at an address; nil: none.

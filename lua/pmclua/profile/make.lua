@@ -94,14 +94,14 @@ local function at_of(line, offset, place)
   return at
 end
 
-local function lines_of(found, attribution)
+local function lines_of(sampled, attribution)
   local lines = {}
-  for file, offset, samples in found:each() do
-    local place = attribution:place(found.files[file], offset)
-    local line = line_of(lines, found.files[file], place)
-    line.samples, line.count = line.samples + samples, line.count + samples * found.period
+  for file, offset, samples in sampled:each() do
+    local place = attribution:place(sampled.files[file], offset)
+    local line = line_of(lines, sampled.files[file], place)
+    line.samples, line.count = line.samples + samples, line.count + samples * sampled.period
     local at = at_of(line, offset, place)
-    at.samples, at.count = at.samples + samples, at.count + samples * found.period
+    at.samples, at.count = at.samples + samples, at.count + samples * sampled.period
   end
   local list = lists.map(lines, function(line) return line end)
   for _, line in ipairs(list) do
@@ -113,14 +113,14 @@ local function lines_of(found, attribution)
 end
 
 -- Counts by function of threads other than the first: { ["2"] = { burn = count } }.
-local function threads_of(found, attribution)
+local function threads_of(sampled, attribution)
   local threads = {}
-  for file, offset, samples, thread in found:each() do
+  for file, offset, samples, thread in sampled:each() do
     if thread > 1 then
       local counts = threads[tostring(thread)] or {}
-      local name = chains.frames(attribution:place(found.files[file], offset))
+      local name = chains.frames(attribution:place(sampled.files[file], offset))
       threads[tostring(thread)] = counts
-      counts[name] = (counts[name] or 0) + samples * found.period
+      counts[name] = (counts[name] or 0) + samples * sampled.period
     end
   end
   return threads
@@ -131,23 +131,23 @@ end
 -- The cause of the rest, after all causes that leave a trace. A clock's ticks in Linux leave no sample where it is
 -- excluded, and others fall together. Of other events samples are lost without a trace where the PMU's interrupts
 -- come late.
-local function last_cause(found, event)
+local function last_cause(sampled, event)
   if event.unit == "ns" and event.attr.exclude_kernel == 1 then return "kernel_unsampled" end
-  if found.throttled > 0 then return "throttled" end
+  if sampled.throttled > 0 then return "throttled" end
   return event.unit == "ns" and "missed_ticks" or "lost"
 end
 
-local function rest_of(found, event, total)
-  local left = total - found.samples * found.period
-  local rest = { unmapped = found.unmapped * found.period }
+local function rest_of(sampled, event, total)
+  local left = total - sampled.samples * sampled.period
+  local rest = { unmapped = sampled.unmapped * sampled.period }
   local function take(name, most)
     rest[name] = math.max(0, math.min(left, tonumber(most)))
     left = left - rest[name]
   end
-  take("lost", found.lost * found.period)
+  take("lost", sampled.lost * sampled.period)
   -- Where tasks were started it is known only how much that is at most; that Linux held the event back is known.
-  if found.throttled == 0 or found.tasks == 0 then take("tasks_too_short", found.begun) end
-  local last = last_cause(found, event)
+  if sampled.throttled == 0 or sampled.tasks == 0 then take("tasks_too_short", sampled.begun) end
+  local last = last_cause(sampled, event)
   rest[last] = (rest[last] or 0) + left
   for name, value in pairs(rest) do
     if value == 0 then rest[name] = nil end
@@ -156,27 +156,28 @@ local function rest_of(found, event, total)
 end
 
 --- The profile of one repetition.
----@param found pmclua.core.Samples
+---@param sampled pmclua.core.Samples
 ---@param event { name: string, unit: string, attr: table? } attr: as it was opened
 ---@param attribution pmclua.Attribution
 ---@param options? { call_chains?: boolean, lines?: boolean, entries?: boolean, data?: boolean, log?: string }
 ---  lines: source lines will be shown; log: path of a log of allocations
 ---@return pmclua.Profile
-function M.new(found, event, attribution, options)
+function M.new(sampled, event, attribution, options)
   options = options or {}
-  local total = tonumber(found.total)
-  local rest = rest_of(found, event, total)
-  local is_exact = found.period == 1 and next(rest) == nil and not found.is_partial
-  local lines = lines_of(found, attribution)
-  if attribution:complete(lines, total, options.lines or false) then lines = lines_of(found, attribution) end
+  local total = tonumber(sampled.total)
+  local rest = rest_of(sampled, event, total)
+  local is_exact = sampled.period == 1 and next(rest) == nil and not sampled.is_partial
+  local lines = lines_of(sampled, attribution)
+  local is_more_known = attribution:complete(lines, total, options.lines or false)
+  if is_more_known then lines = lines_of(sampled, attribution) end
   attribution:keep_code(lines)
-  return { event = event.name, period = found.period, total = total, unit = event.unit,
+  return { event = event.name, period = sampled.period, total = total, unit = event.unit,
     lines = lines, rest = rest, exact = is_exact or nil, source = "samples",
     sources = attribution:sources(lines),
-    program = found.program, chains = options.call_chains and chains.of(found, attribution) or nil,
-    entries = options.entries and entries.of(found, attribution) or nil,
-    threads = options.entries and threads_of(found, attribution) or nil,
-    data = options.data and data.of(found, attribution, rest, options.log) or nil }
+    program = sampled.program, chains = options.call_chains and chains.of(sampled, attribution) or nil,
+    entries = options.entries and entries.of(sampled, attribution) or nil,
+    threads = options.entries and threads_of(sampled, attribution) or nil,
+    data = options.data and data.of(sampled, attribution, rest, options.log) or nil }
 end
 
 return M

@@ -20,17 +20,17 @@ M.UNKNOWN = "[caller unknown]"
 local NAMELESS = "code without symbols"         -- as profile.lua has it
 
 -- The full name of a function; nil: "f'2" is f, entered again.
-local function full_name(said)
-  if said:find "^%d+$" then return nil end
-  if said:find "^0x%x+$" or said == "???" then return NAMELESS end
-  return (spell((said:gsub("@@.*$", ""))))
+local function full_name(frame_text)
+  if frame_text:find "^%d+$" then return nil end
+  if frame_text:find "^0x%x+$" or frame_text == "???" then return NAMELESS end
+  return (spell((frame_text:gsub("@@.*$", ""))))
 end
 
 --- The name of a frame in chains: "f'2" is f, entered again; "0x4a10" has no name.
----@param said string the symbol
+---@param frame_text string the symbol
 ---@return string? frame
-function M.frame(said)
-  local full = full_name(said)
+function M.frame(frame_text)
+  local full = full_name(frame_text)
   return full and (full:gsub("[;%c]", ":"))
 end
 
@@ -45,9 +45,9 @@ local function add_first(self, line)
 end
 
 -- The frame of a function that stands in a context at some place.
-local function frame_at(self, context, at, said)
-  local homes = self.homes_of[said]
-  return homes and next(homes) and self.first[context:sub(at)] or M.frame(said)
+local function frame_at(self, context, at, frame_text)
+  local homes = self.homes_of[frame_text]
+  return homes and next(homes) and self.first[context:sub(at)] or M.frame(frame_text)
 end
 
 -- "main;g;f" of "f'g'main'(below main)".

@@ -73,13 +73,13 @@ local function run_again(self, tool, simulated, first, look)
 end
 
 -- Counts once more by callgrind what cachegrind cannot tell apart. The files, or nil and why.
-local function count_again(self, simulated, result, found)
+local function count_again(self, simulated, result, report)
   local taken = { count = 0 }
   local function look() recount.take_dumps(self.scratch, taken) end
   local again, problem = run_again(self, "callgrind", simulated, result, look)
   if not again then return nil, problem end
-  local has_same = #found.processes == #again.processes and found.forks == again.forks
-    and found.execs == again.execs
+  local has_same = #report.processes == #again.processes and report.forks == again.forks
+    and report.execs == again.execs
   if not has_same then
     return nil, "it started other processes when it was counted again: its forks cannot be told apart"
   end
@@ -92,22 +92,22 @@ local REMARK = "%s runs %s: what forked children do until they execute a program
   .. "one replaces, are counted by callgrind, to within about 10 instructions for each"
 
 -- The counts of a run that ended well, or why they cannot be known.
-local function count(self, pass, result, found)
+local function count(self, pass, result, report)
   local files, why = self.running:files(out_file.read)
   if not files then return running.lost(result, "%s", why) end
   fixed.say(self.context, self.scratch, self.workload.name, files)
-  local list = found:of_programs(files)
+  local list = report:of_programs(files)
   if #list == 0 then return running.lost(result, "Valgrind wrote no counts") end
-  local is_split = found.forks > 0 or found.execs > 0 or calls_any(list, recount.FORKS)
+  local is_split = report.forks > 0 or report.execs > 0 or calls_any(list, recount.FORKS)
   result.is_certain = not (is_split or calls_any(list, THREADS))
   if is_split then
-    local others, whole = count_again(self, pass.simulated, result, found)
+    local others, whole = count_again(self, pass.simulated, result, report)
     if not others then return running.lost(result, "%s", whole) end
     if not recount.did_same(list, whole) then return running.lost(result, "%s", ANOTHER) end
     lists.append(list, others)
     if #others > 0 then
       self.context.remark(REMARK:format(text.safe(self.workload.name),
-        text.plural(#found.processes, "process", "processes")))
+        text.plural(#report.processes, "process", "processes")))
     end
   end
   local sums = out_file.sum(list)

@@ -38,9 +38,9 @@ local NO_MALLOC = "%s is a static program: Valgrind's malloc, by which DHAT coun
   .. "loader"
 
 -- Why a run's files are not what it allocated; nil where they are.
-local function why_not(found)
-  if found.forks > 0 then return FORKED end
-  for _, process in ipairs(found.processes) do
+local function why_not(report)
+  if report.forks > 0 then return FORKED end
+  for _, process in ipairs(report.processes) do
     local last = text.safe(process.starts[#process.starts] or "?")
     if #process.starts > 1 then return REPLACED:format(last, last:match "^%S*") end
     if not process.has_malloc then return NO_MALLOC:format(last:match "^%S*") end

@@ -24,8 +24,8 @@ M.DEPTH = 64
 ---@field has_threads boolean a thread was started while Valgrind counted
 
 -- "0x109186: keep (/tmp/h.c:5)", "0x48417B4: malloc (in /usr/lib/x.so)", "0x10: ???".
-local function frame_of(said)
-  local address, rest = said:match "^(0x%x+): (.*)$"
+local function frame_of(text)
+  local address, rest = text:match "^(0x%x+): (.*)$"
   if not address then return { fn = "???" } end
   local fn, where = rest:match "^(.-) %((.*)%)$"
   local file, line = (where or ""):match "^(.*):(%d+)$"

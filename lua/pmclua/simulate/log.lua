@@ -45,20 +45,20 @@ local FATAL = { { "^valgrind: the 'impossible' happened:?%s*(.*)$", "Valgrind it
     "Valgrind executes no program that gains rights (setuid): %s" },
   { "^(valgrind: .*%f[%a]failed.*)$", "Valgrind itself failed: %s" } }
 
-local function take(log, by_pid, pid, said)
-  local command = said:match "^Command: (.*)$"
+local function take(log, by_pid, pid, message)
+  local command = message:match "^Command: (.*)$"
   if command then
     local process = process_of(log, by_pid, pid)
     process.starts[#process.starts + 1] = command:gsub("\\(.)", "%1")
     process.has_ended, process.has_malloc = false, nil
-  elseif said:find "^Reading syms from .*/vgpreload_dhat" then
+  elseif message:find "^Reading syms from .*/vgpreload_dhat" then
     process_of(log, by_pid, pid).has_malloc = true
-  elseif lists.any(ENDS, function(pattern) return said:find(pattern) end) then
+  elseif lists.any(ENDS, function(pattern) return message:find(pattern) end) then
     process_of(log, by_pid, pid).has_ended = true
   end
-  log.version = log.version or said:match "^Using Valgrind%-(%S+)"
+  log.version = log.version or message:match "^Using Valgrind%-(%S+)"
   for _, fatal in ipairs(FATAL) do
-    local what = said:match(fatal[1])
+    local what = message:match(fatal[1])
     if what and not log.last_words then log.last_words = fatal[2]:format(what) end
   end
 end

@@ -17,12 +17,12 @@ M.TABLE = ":valgrind"
 
 local function part_of(file) return tonumber(file.text:match "\npart: (%d+)") or math.huge end
 
-local function new_mark(found, name)
-  if not found[name] then
-    found[name] = { name = name, entries = 0, counts = {}, open = {}, stray = 0 }
-    found[#found + 1] = found[name]
+local function new_mark(marks, name)
+  if not marks[name] then
+    marks[name] = { name = name, entries = 0, counts = {}, open = {}, stray = 0 }
+    marks[#marks + 1] = marks[name]
   end
-  return found[name]
+  return marks[name]
 end
 
 -- The latest begin of the mark ends.
@@ -37,8 +37,8 @@ local function leave(mark)
 end
 
 -- Counts belong to every open entry; in recursion of a mark, to the outermost.
-local function cut(found, counts)
-  for _, mark in ipairs(found) do
+local function cut(marks, counts)
+  for _, mark in ipairs(marks) do
     if mark.open[1] then out_file.add(mark.open[1], counts) end
   end
 end

@@ -16,9 +16,9 @@ local M = {}
 ---@field trigger string? why callgrind wrote it: "--dump-before=fork", "Program termination", …
 ---@field text string the whole file
 
-local function counts_of(events, said)
+local function counts_of(events, numbers)
   local counts, i = {}, 0
-  for digits in said:gmatch "%d+" do
+  for digits in numbers:gmatch "%d+" do
     i = i + 1
     if events[i] then counts[events[i]] = core.exact(assert(core.u64(digits))) end
   end
@@ -26,7 +26,7 @@ local function counts_of(events, said)
   return counts
 end
 
-local function words_of(said) return lists.collect(said:gmatch "%S+") end
+local function words_of(line) return lists.collect(line:gmatch "%S+") end
 
 --- The contents of a file's text; nil and why it is none.
 ---@param text string
@@ -56,19 +56,19 @@ end
 -- ---- lines ------------------------------------------------------------------------------------------------
 
 -- Names that callgrind has given a number: "(3) main" the first time, then "(3)".
-local function named(names, said)
-  local number, name = said:match "^%((%d+)%)%s*(.*)$"
-  if not number then return said end
+local function named(names, field)
+  local number, name = field:match "^%((%d+)%)%s*(.*)$"
+  if not number then return field end
   if name ~= "" then names[number] = name end
-  return names[number] or said
+  return names[number] or field
 end
 
 -- A position: a number, or the difference to the last one ("+3", "-2", "*").
-local function position(last, said)
-  if said == "*" then return last end
-  local sign, digits = said:match "^([+-])(%d+)$"
+local function position(last, field)
+  if field == "*" then return last end
+  local sign, digits = field:match "^([+-])(%d+)$"
   if sign then return last + tonumber(sign .. digits) end
-  return tonumber(said) or last
+  return tonumber(field) or last
 end
 
 local PATHS = { fl = "file", fi = "file", fe = "file", ob = "object", fn = "fn" }
@@ -77,15 +77,15 @@ local Reader = {}
 Reader.__index = Reader
 
 -- "fn=(3) main": where what follows is.
-function Reader:set(key, said)
+function Reader:set(key, field)
   local names = self.names[PATHS[key]]
   if key == "fl" then self.at.home = nil end
-  self.at[PATHS[key]] = named(names, said)
+  self.at[PATHS[key]] = named(names, field)
 end
 
 -- A line of counts; after "calls=" it is what the called function cost with all that it called.
-function Reader:count(said)
-  local words, at = words_of(said), self.at
+function Reader:count(numbers)
+  local words, at = words_of(numbers), self.at
   at.at = position(at.at or 0, words[self.positions] or "0")
   self.lines[#self.lines + 1] = { file = at.file, object = at.object, fn = at.fn, line = at.at,
     inclusive = self.calls and true, calls = self.calls, called = self.calls and self.called,

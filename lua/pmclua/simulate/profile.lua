@@ -15,10 +15,10 @@ local UNTOLD = "?"              -- a file, which may be the program: its build s
 local function known(name) return name ~= UNKNOWN and name ~= "" and name or nil end
 
 -- The names of a function; Go's have dots of their own, which are no compiler's suffix.
-local function names_of(found)
-  local is_go = found.file and found.file:find "%.go$"
-  if is_go or not known(found.fn) then return found.fn, found.fn end
-  return spell((found.fn:gsub("@@.*$", "")))
+local function names_of(fields)
+  local is_go = fields.file and fields.file:find "%.go$"
+  if is_go or not known(fields.fn) then return fields.fn, fields.fn end
+  return spell((fields.fn:gsub("@@.*$", "")))
 end
 
 -- The source file that tells a function from others of its name in the program; "": none does.

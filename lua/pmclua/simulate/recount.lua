@@ -65,9 +65,9 @@ local function forks_of(files)
 end
 
 -- Why the processes of a run are not those that its forks made; nil where they are.
-local function check_forks(found, files)
+local function check_forks(log, files)
   local least, most = forks_of(files)
-  local children = math.max(0, #found.processes - 1)
+  local children = math.max(0, #log.processes - 1)
   if children > most then
     return "it forks by a system call of its own: what its children counted cannot be told apart from its own"
   elseif least > children then
@@ -80,14 +80,14 @@ local function plain(command) return (command:gsub("[^%w]", "")) end
 
 --- Counts that cachegrind's files lack: children that executed nothing, and programs that were replaced. Nil and why
 -- where that is not known.
----@param found pmclua.ValgrindLog
+---@param log pmclua.ValgrindLog
 ---@param files pmclua.OutFile[]
 ---@return pmclua.OutFile[]? others
 ---@return pmclua.OutFile[]|string whole those of what cachegrind has, or why
-function M.others_of(found, files)
-  local problem, list, whole = check_forks(found, files), {}, {}
+function M.others_of(log, files)
+  local problem, list, whole = check_forks(log, files), {}, {}
   if problem then return nil, problem end
-  for _, process in ipairs(found.processes) do
+  for _, process in ipairs(log.processes) do
     local last = plain(process.starts[#process.starts] or "")
     for i = 1, #process.starts - 1 do
       if plain(process.starts[i]) == last then

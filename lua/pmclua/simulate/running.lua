@@ -139,25 +139,25 @@ local KILLED = "%s ended without writing its counts: killed by SIGKILL, or still
 local OTHER_USER = ", or it became another user: run pmclua as that user"
 
 -- Why a run has no counts that could be true; nil where it has.
-local function check_run(self, result, found)
+local function check_run(self, result, run_log)
   local program = self.workload.argv[1]
   if result.outcome == "not-started" then
     return lost(result, "%s", tostring(self.workload:refusal(result)))
   end
   local unfixed = fixed.problem(self.context.surroundings, self.scratch)
   if unfixed then return lost(result, "%s", unfixed) end
-  if #found.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
+  if #run_log.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
     local said = (result.errors or ""):match "valgrind: ([^\n]*)"
     return lost(result, "Valgrind did not start %s: %s", text.safe(program),
       said and text.safe(said) or ("it ended with status %d"):format(result.exit))
   end
-  if found.last_words then
-    return lost(result, "%s (Valgrind %s)", text.safe(found.last_words), text.safe(found.version or "?"))
+  if run_log.last_words then
+    return lost(result, "%s (Valgrind %s)", text.safe(run_log.last_words), text.safe(run_log.version or "?"))
   end
   if result.outcome == "timed-out" then
     return lost(result, "its time limit ended it under Valgrind, where it takes 25 to 130 times as long")
   end
-  local killed = found.killed[1]
+  local killed = run_log.killed[1]
   if killed then
     return lost(result, core.uid() == 0 and KILLED .. OTHER_USER or KILLED,
       text.safe(killed.starts[#killed.starts] or ("process %d"):format(killed.pid)))

@@ -54,22 +54,22 @@ local SETUID = 0xc00                   -- of the user or of the group
 local GAINS = "%s gains rights when it is executed (setuid), which Linux denies who is traced: be root"
 
 -- Why a run has no counts; nil where it has.
-local function why_not(self, result, said, path)
+local function why_not(self, result, listing, path)
   if result.outcome == "not-started" then return tostring(self.workload:refusal(result)) end
   if result.outcome ~= "done" and result.outcome ~= "signalled" then return nil end
-  local errnum = tonumber(said:match "! exec (%d+)")
+  local errnum = tonumber(listing:match "! exec (%d+)")
   if errnum then return tostring(explain.system(errnum, "execute", path)) end
-  errnum = tonumber(said:match "! (%d+)")
+  errnum = tonumber(listing:match "! (%d+)")
   if errnum then return REFUSED:format(core.errno_name(errnum)) end
   local is_there, mode = core.signature(path)
-  if said:find "rights\n" and is_there and bit.band(mode, SETUID) ~= 0 then return GAINS:format(path) end
-  return said:find "! left" and LEFT or nil
+  if listing:find "rights\n" and is_there and bit.band(mode, SETUID) ~= 0 then return GAINS:format(path) end
+  return listing:find "! left" and LEFT or nil
 end
 
 -- Counts by index of the event.
-local function counts_of(self, pass, said)
+local function counts_of(self, pass, listing)
   local by_number, counts, total = {}, {}, 0
-  for number, count in said:gmatch "(%d+) (%d+)\n" do
+  for number, count in listing:gmatch "(%d+) (%d+)\n" do
     by_number[tonumber(number)] = core.u64(count)
     total = core.sum(total, core.exact(core.u64(count)))
   end

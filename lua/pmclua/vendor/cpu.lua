@@ -44,20 +44,20 @@ local function alternatives(pattern)
   local before, inside, after = pattern:match "^(.-)(%b())(.*)$"
   if not before then return { pattern } end
   local list = {}
-  for one in (inside:sub(2, -2) .. "|"):gmatch "(.-)|" do
-    for _, rest in ipairs(alternatives(after)) do list[#list + 1] = before .. one .. rest end
+  for alternative in (inside:sub(2, -2) .. "|"):gmatch "(.-)|" do
+    for _, rest in ipairs(alternatives(after)) do list[#list + 1] = before .. alternative .. rest end
   end
   return list
 end
 
 local MOST = 256                  -- alternatives
 
-local function lua_pattern(one)
+local function lua_pattern(identifier_pattern)
   local out, at = {}, 1
-  while at <= #one do
-    local class = one:match("^%[%[:%l+:%]%]", at)
-    local set = not class and one:match("^%[[^%]]+%]", at)
-    local sign = one:sub(at, at)
+  while at <= #identifier_pattern do
+    local class = identifier_pattern:match("^%[%[:%l+:%]%]", at)
+    local set = not class and identifier_pattern:match("^%[[^%]]+%]", at)
+    local sign = identifier_pattern:sub(at, at)
     if class then out[#out + 1] = CLASSES[class] or "."
     elseif set then out[#out + 1] = set
     elseif sign == "." or sign == "*" or sign == "+" or sign == "?" then out[#out + 1] = sign

@@ -28,10 +28,10 @@ local function run_once(path, root, arguments, errors)
   local env = tools.find "env" or "/usr/bin/env"
   local words = lists.joined {
     { "-c", AS_SHELL, "sh", env, "SYSFS_PATH=" .. root, "PAGER=cat", path }, arguments }
-  local said, trouble, status = tools.read("/bin/sh", words,
+  local output, trouble, status = tools.read("/bin/sh", words,
     { seconds = LIMITS.seconds, megabytes = LIMITS.megabytes, errors = errors })
   local is_whole = not trouble and (status == nil or status < 128 or status == USAGE)
-  return said, is_whole, trouble and trouble:gsub("^/bin/sh", function() return path end)
+  return output, is_whole, trouble and trouble:gsub("^/bin/sh", function() return path end)
 end
 
 local PATIENCE_S = 600            -- until a perf that was ended is asked again
@@ -47,8 +47,8 @@ local TRIES = 4
 local CRASHED = "%s crashes in its list of events, so some are missing"
 local SILENT = "%s could not be run, or lists nothing"
 
-local function cut(collection, path, said)
-  collection:cut(said == "" and SILENT or CRASHED, path)
+local function cut(collection, path, output)
+  collection:cut(output == "" and SILENT or CRASHED, path)
 end
 
 -- perf's output, and whether it is whole: perf 6.1 aborts in one list of thirty, anywhere in it. A perf that takes
@@ -56,15 +56,15 @@ end
 local function run(path, root, arguments, collection, errors)
   local longest = ""
   for _ = 1, collection.is_late and 0 or TRIES do
-    local said, is_whole, trouble = run_once(path, root, arguments, errors)
-    if is_whole then return said, true end
-    if #said > #longest then longest = said end
+    local output, is_whole, trouble = run_once(path, root, arguments, errors)
+    if is_whole then return output, true end
+    if #output > #longest then longest = output end
     if trouble then
       collection.is_late = true
       cache.keep(key_of(path), tostring(os.time()))
       collection:cut("%s: its events are missing", trouble)
     end
-    if trouble or said == "" then break end       -- it will not do better another time
+    if trouble or output == "" then break end       -- it will not do better another time
   end
   return longest, false
 end

@@ -90,11 +90,11 @@ end
 ---@field ended integer entries that are complete
 ---@field incomplete string? why its counts are not those of all its entries (judge)
 
-local function add_slot(list, found, slot)
-  local mark = found[slot.name]
+local function add_slot(list, marks_by_name, slot)
+  local mark = marks_by_name[slot.name]
   if not mark then
     mark = { name = slot.name, slots = {}, entries = {}, ended = 0 }
-    found[slot.name] = mark
+    marks_by_name[slot.name] = mark
     if slot.name ~= M.EMPTY then list[#list + 1] = mark end
   end
   mark.slots[#mark.slots + 1], mark.ended = slot, mark.ended + slot.ended

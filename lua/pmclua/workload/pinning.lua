@@ -92,12 +92,12 @@ local DOMAINS = {
 -- The parts of the machine with a letter: CPUs by label ("S0", "S1"), in the order of the labels.
 local function domains_of(letter, cpus, absent)
   local domain = DOMAINS[letter]
-  local found = lists.groups(compact(cpus), domain.of)
-  if #found == 0 then fail("%s of CPUs are not known here: %s", domain.name, absent[domain.lacks] or "") end
-  for place, group in ipairs(found) do
+  local domains = lists.groups(compact(cpus), domain.of)
+  if #domains == 0 then fail("%s of CPUs are not known here: %s", domain.name, absent[domain.lacks] or "") end
+  for place, group in ipairs(domains) do
     group.label = letter == "N" and "N" or letter .. (domain.counted and place - 1 or group.key)
   end
-  return found
+  return domains
 end
 
 local function domain_named(label, cpus, absent)

@@ -69,10 +69,10 @@ function RegionProcess:note_loaded()
 end
 
 --- Puts into what came of a run whether the files of its regions were loaded.
----@param found pmclua.core.Regions
-function RegionProcess:put_loading(found)
+---@param pending pmclua.core.Regions
+function RegionProcess:put_loading(pending)
   self:note_loaded()
-  for i in ipairs(self.found) do found[i].loading = self.loaded[i] and "loaded" or "never" end
+  for i in ipairs(self.found) do pending[i].loading = self.loaded[i] and "loaded" or "never" end
 end
 
 --- Why its regions cannot be followed, as far as can be seen now: an error object, or nil.

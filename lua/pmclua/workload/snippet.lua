@@ -88,11 +88,11 @@ end
 
 -- The code that keeps the snippet's work alive depends on the compiler and its flags only: found once for each.
 local function generator_of(spec)
-  local found = {}
+  local generators = {}
   return function(session, unit, levels)
     local key = table.concat({ unit.cc or "", unpack(unit.cflags) }, "\0")
-    found[key] = found[key] or snippet_c.find(session, unit, spec.init or "", spec.c)
-    return snippet_c.code(spec.init or "", spec.c, copies_of(spec, levels), found[key])
+    generators[key] = generators[key] or snippet_c.find(session, unit, spec.init or "", spec.c)
+    return snippet_c.code(spec.init or "", spec.c, copies_of(spec, levels), generators[key])
   end
 end
 
