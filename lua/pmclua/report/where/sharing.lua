@@ -9,9 +9,12 @@ local LINE = require("pmclua.profile.sharing").LINE
 local NOTABLE = 0.01            -- of the total
 local MOST_ROWS, MOST_NAMED = 8, 4
 
+-- "counters[3].hits", "heap from main (x.c:4) +24"; of an array whose elements have no numbers "memory[] +8".
 local function name_of(part)
-  local name, is_place = part.object .. (part.member or ""), not part.member or part.member:find "^ "
-  return part.place and is_place and ("%s +%d"):format(name, part.place) or name
+  local member = part.member or ""
+  local is_exact = member ~= "" and not member:find "^ " and not member:find("[]", 1, true)
+  local name = part.object .. member
+  return part.place and not is_exact and ("%s +%d"):format(name, part.place) or name
 end
 
 -- Where the object begins, from the line on: blocks of one place in the source are told apart by it.
