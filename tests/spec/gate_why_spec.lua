@@ -66,11 +66,11 @@ describe("pmclua gate --why", function()
   end)
 
   -- What is said of a change from one text of a program to another.
-  local function told_of(before, after)
+  local function told_of(before, after, flags)
     support.need("valgrind", require("pmclua.simulate.valgrind").path())
     for name, code in pairs { small = before, big = after } do
       support.write(("%s/%s/p.c"):format(folder, name), code)
-      assert(os.execute(("cd %s/%s && cc -g -O1 -static -o p p.c"):format(folder, name)) == 0)
+      assert(os.execute(("cd %s/%s && cc -g -O1 %s -o p p.c"):format(folder, name, flags or "-static")) == 0)
     end
     local found = support.pmclua({ "gate", "--against", "small/p", "--simulate", "--why", "--quiet", "-l",
       "valgrind_instructions <= +1%", "--", "big/p" }, { folder = folder })
@@ -120,6 +120,11 @@ int main(void) {
   return text[9] != 'a';
 }
 ]]
+
+  it("names the program's function where it has no debug information", function()
+    assert.equal("`append`, which calls `grow` 250 times instead of 8, called by `main`",
+      told_of(GROWING, (GROWING:gsub("room %* 2", "room")), "-g0"))
+  end)
 
   it("leads what a library's functions cost back to the line of the program that makes it", function()
     assert.matches("^`grow` %(p.c:5%), which calls `realloc` 250 times instead of 8, called by `append`$",

@@ -292,7 +292,9 @@ local function simulated_program(run, step)
     local symbols = require("pmclua.core.symbols").open(path)
     local functions, texts = functions_of(symbols), written.new(symbols)
     known = { path = path, build_id = symbols and symbols:build_id(), homes = homes_of(functions),
-      written = texts, text = text_of(functions, texts),
+      written = texts, text = text_of(functions, texts), has = function(full)
+        return lists.any(functions(full), function(symbol) return not symbol.imported end)
+      end,
       copied = symbols and symbols:has_debug_information()
         and require("pmclua.simulate.copied").new(symbols, functions) or nil }
     run.simulated_programs[path] = known
@@ -303,7 +305,7 @@ end
 -- Gives call sites what their lines were copied with.
 local function add_copied(sites, program)
   for _, site in ipairs(program and program.copied and sites or {}) do
-    site.inlined = program.copied(site.full, site.source, site.line)
+    site.inlined = site.line and program.copied(site.full, site.source, site.line)
   end
 end
 

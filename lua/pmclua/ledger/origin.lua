@@ -2,7 +2,7 @@
 --
 -- From the function that has the cost its callers are followed, each time the one whose chains to it grew most in all. One
 -- that is called more often itself, by as much as it grew, only passes it on. Of the others the first whose source reads
--- otherwise is the origin; where none does, the first of which the source is known.
+-- otherwise is the origin; where none does, the first of which the source is known, or that is in the program.
 -- Invariant: functions are those of the source, with what was copied into others apart.
 
 local chains = require "pmclua.profile.chains"
@@ -26,6 +26,7 @@ local LITTLE = 0.1              -- of what a function grew by
 ---@field passes boolean it is called more often, by as much as it grew
 ---@field is_changed boolean its source reads otherwise
 ---@field is_known boolean the text of its source is known
+---@field is_in_program? boolean it is the program's, not a library's
 
 ---@class pmclua.Origins
 local Origins = {}
@@ -51,7 +52,7 @@ local function stack_of(own, inlined, source, line)
     source, line = call.source, call.line
   end
   stack[#stack + 1] = { fn = own.fn, full = identity.full(own), declared = own.source, source = source,
-    line = line }
+    line = line, is_in_program = own.is_in_program }
   for _, step in ipairs(stack) do step.key = key_of(step.full, step.declared) end
   return stack
 end
@@ -122,8 +123,9 @@ end
 -- Call sites by the functions that are called, the same line of both sides as one.
 local function add_sites(self, side, profile, share)
   for _, call in ipairs(profile.sites or {}) do
-    local id = self.pairing:line(side, call.source, call.line)
-    local key = table.concat({ call.frame, call.callee, id or call.source .. "\0" .. call.line }, "\0")
+    local id = call.line
+      and (self.pairing:line(side, call.source, call.line) or call.source .. "\0" .. call.line)
+    local key = table.concat({ call.frame, call.callee, id or "" }, "\0")
     local site = self.sites[key]
     if not site then
       site = new_sides { frame = call.frame, callee = call.callee, calls = new_sides {} }
@@ -322,12 +324,14 @@ end
 local function is_other(step) return step.is_changed end
 local function makes(step) return not step.passes end
 local function is_known(step) return step.is_known end
+local function is_in_program(step) return step.is_in_program end
 
 --- The step of a way that is the origin.
 ---@param steps pmclua.OriginStep[]
 ---@return integer its number; 1 where nothing tells
 function M.of(steps)
-  return first(steps, is_other, makes) or first(steps, is_other) or first(steps, makes, is_known) or 1
+  return first(steps, is_other, makes) or first(steps, is_other) or first(steps, makes, is_known)
+    or first(steps, makes, is_in_program) or 1
 end
 
 -- The line that reads otherwise nearest to another one; of lines that were executed, if some are.

@@ -82,8 +82,8 @@ end
 ---@field frame string of the caller
 ---@field callee string frame
 ---@field full string the caller's full name
----@field source string
----@field line integer
+---@field source? string nil: not known, as the line
+---@field line? integer
 ---@field calls integer
 ---@field cost number of the calls, with all that they call
 ---@field inlined? table[] what the line was copied with, as a profile's lines have it
@@ -93,8 +93,9 @@ local function add_site(sites, line, chain, called, cost)
   local key = table.concat({ caller, callee, line.file, line.line }, "\0")
   local site = sites[key]
   if not site then
-    site = { frame = caller, callee = callee, full = full_name(line.fn:match "^[^']+"), source = line.file,
-      line = line.line, calls = 0, cost = 0 }
+    local is_told = line.line > 0
+    site = { frame = caller, callee = callee, full = full_name(line.fn:match "^[^']+"),
+      source = is_told and line.file or nil, line = is_told and line.line or nil, calls = 0, cost = 0 }
     sites[key], sites[#sites + 1] = site, site
   end
   site.calls, site.cost = site.calls + line.calls, site.cost + cost

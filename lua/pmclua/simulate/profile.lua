@@ -87,7 +87,7 @@ end
 ---@param files (pmclua.OutFile|pmclua.HeapFile)[] all that Valgrind wrote of the run
 ---@param event pmclua.Event with `simulated`, the counters that it is the sum of
 ---@param program? { path: string, build_id: string?, homes?: fun(full: string): table<string, string>,
----  text?: fun(line: table): string?, copied?: fun(full: string, source?: string, number: integer): table[]? } that was
+---  text?: fun(line: table): string?, has?: fun(full: string): boolean, copied?: fun(full: string, source?: string, number: integer): table[]? } that was
 ---  run; copied: what a line was copied with; homes: by source file, the frames of functions of a full name, where
 ---  there are several; text: the hash of a function's source lines
 ---@return table
@@ -101,6 +101,7 @@ function M.new(files, event, program)
     line.source, line.of_source = line.source or home_of(line.of_source), nil
     if line.file == UNTOLD and program then
       line.build_id, line.text = program.build_id, program.text and program.text(line)
+      line.is_in_program = program.has and not line.nameless and program.has(line.full or line.fn) or nil
       if program.copied and not line.nameless then add_copied(line, program.copied) end
     end
   end

@@ -69,8 +69,10 @@ local function led_back(code, origins, row)
   local way = origins and origins:way(key, row.difference > 0 and 1 or -1) or {}
   local k = origin.of(way)
   local step, above = way[k], way[k + 1]
+  local is_own = not (step and step.callee)       -- the row's own place is the step's
   local led = { key = step and step.key or key, name = step and step.fn or place.fn, row = row,
-    first = place.first, source = place.source, caller = above and above.full,
+    first = is_own and place.first or nil, source = is_own and place.source or nil,
+    caller = above and above.full,
     callee = step and step.callee, calls = step and step.callee and step.calls or above and above.calls }
   local at = { source = step and step.source, line = step and step.line, grown = math.abs(row.difference) }
   led.lines = not led.callee and lines_of(code, row) or { at.line and at or nil }
