@@ -25,7 +25,7 @@ local function run_example(code, folder, env)
     or code:find "workloads.filled"
   support.need(not compiles or support.have "cc", "no C compiler")
   support.need(not code:find "pmc%.regions" or support.have_root(), "probes need root")
-  local result = support.pmclua({ "-e", code },
+  local result = support.pmclua({ "-e", support.TMPNAME_IN_TMPDIR, "-e", code },
     { folder = folder, env = support.merged({ XDG_STATE_HOME = folder .. "/state" }, env) })
   assert.equal("", (result.err:gsub("pmclua: [^\n]*predictions hold\n", "")))
   assert.is_true(result.status == 0 or result.status == 77, result.status)

@@ -200,7 +200,7 @@ describe("an example of a signature", function()
         end
       end
       local folder = support.folder()
-      local path = support.write(folder .. "/examples.lua", [[
+      local path = support.write(folder .. "/examples.lua", support.TMPNAME_IN_TMPDIR .. [[
         pmc = require "pmclua"
         local out = io.output()
         function run(name, code)

@@ -70,6 +70,17 @@ function M.folder()
   return ffi.string(place)
 end
 
+--- A chunk that has os.tmpname make its files in TMPDIR: LuaJIT's are in /tmp, whatever that says.
+M.TMPNAME_IN_TMPDIR = [[
+  local made = 0
+  function os.tmpname()
+    made = made + 1
+    local path = ("%s/lua_%s_%d"):format(os.getenv "TMPDIR" or "/tmp", tostring({}):match "%w+$", made)
+    assert(io.open(path, "w")):close()
+    return path
+  end
+]]
+
 -- ---- programs ----
 
 --- A word for sh(1).

@@ -43,6 +43,7 @@ end
 return program.run(function(folder)
   _G.arg = busted_arguments(arg)
   return support.with_env(environment(folder), function()
+    assert(loadstring(support.TMPNAME_IN_TMPDIR))()
     -- Where a test failed, busted raises nil.
     local ok, problem = pcall(require "busted.runner", { standalone = false })
     if problem then error(problem, 0) end
