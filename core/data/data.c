@@ -139,12 +139,13 @@ static int is_on_stack(uint64_t address, uint64_t pointer, const struct mapping 
 }
 
 /* The C library's stacks lie behind a page that nobody may touch, and something else is below; Go's lie among other things
- * in its heap. */
+ * in its heap. What is mapped for the next stack, newer than this one, is joined with the page until it is divided. */
 static int is_guarded(struct pmclua_data *data, uint32_t pid, uint64_t pointer)
 {
     const struct mapping *stack = maps_find(&data->maps, pid, pointer);
     const struct mapping *guard = stack ? maps_find(&data->maps, pid, stack->start - 1) : NULL;
-    return guard && is_memory(data, guard->file) && maps_find(&data->maps, pid, stack->start - 1 - GUARD_MOST) != guard;
+    return guard && is_memory(data, guard->file)
+        && (guard->number > stack->number || maps_find(&data->maps, pid, stack->start - 1 - GUARD_MOST) != guard);
 }
 
 static void find_mapping(struct pmclua_data *data, uint64_t stack_pointer, struct pmclua_access *access)

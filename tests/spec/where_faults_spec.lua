@@ -42,7 +42,7 @@ describe("a profile of page faults", function()
     local data, counts = pmc.where(program, { event = "page-faults", data = true }).profiles[1].data, {}
     for _, line in ipairs(data.lines) do counts[line.fn] = line.count end
     assert.equal(400, counts["memory of 1.56 MiB"])
-    assert.is_true((counts["stack of other threads"] or 0) >= 8 * 16)
+    assert.equal(8 * 17, counts["stack of other threads"])
   end)
 
   it("has those of threads", function()
