@@ -14,9 +14,11 @@ local PLACES = {
     compare    = { "pmclua.experiment", "compare" },
     why        = { "pmclua.why.collect", "why" },
     topdown    = { "pmclua.experiment.topdown", "measure" },
-    regions    = { "pmclua.experiment.regions", "result" },
     where      = { "pmclua.experiment.where", "where" },
     script     = { "pmclua.cli.call", "call" },
+  },
+  regions = {
+    regions    = { "pmclua.experiment.regions", "result" },
   },
   commits = {
     bisect     = { "pmclua.commits.bisect", "bisect" },

@@ -138,8 +138,8 @@ end
 
 local EMFILE = 24
 
--- Calls fn, and once more where it lacks a descriptor: those of lost handles are closed when these are collected.
-local function open_again(fn, ...)
+--- Calls fn, and once more where it lacks a descriptor: those of lost handles are closed when these are collected.
+function core.private_open_again(fn, ...)
   local result = fn(...)
   if result ~= -EMFILE then return result end
   local collects = collectgarbage "isrunning"
@@ -181,7 +181,8 @@ function core.attr_fields()
   end
 end
 
-local function fill_attr(attr, fields)
+--- Sets an attr from its fields; returns the text that it points to, which must outlive it.
+function core.private_fill_attr(attr, fields)
   ffi.fill(attr, ffi.sizeof(attr))
   local text
   for name, value in pairs(fields) do
@@ -200,7 +201,8 @@ local function fill_attr(attr, fields)
   return text
 end
 
-local function attr_table(attr)
+--- The fields of an attr that are not 0.
+function core.private_attr_table(attr)
   local fields, value = {}, ffi.new "uint64_t[1]"
   for _, name in ipairs(core.attr_fields()) do
     if not SECOND_NAMES[name] and C.pmclua_attr_get(attr, name, value) == 0 and value[0] ~= 0 then
@@ -216,119 +218,24 @@ end
 ---@return string bytes
 function core.attr_bytes(fields)
   local attr = ffi.new "struct pmclua_attr"
-  if fill_attr(attr, fields) then error("an attr that points to text cannot be given away", 0) end
+  local text = core.private_fill_attr(attr, fields)
+  if text then error("an attr that points to text cannot be given away", 0) end
   C.pmclua_attr_set(attr, "size", ffi.sizeof(attr))
   return ffi.string(attr, ffi.sizeof(attr))
 end
 
 --- An error, as explain.lua takes it; indices count from 1, 0 is none in particular. Of a cgroup the
 --- pid is the descriptor of its folder.
-local function failure_table(failure, is_cgroup)
+function core.private_failure_table(failure, is_cgroup)
   return {
     errnum = failure.errnum, code = core.errno_name(failure.errnum),
     index = failure.index + 1, group = failure.group + 1, is_cgroup = is_cgroup or nil,
-    pid = is_cgroup and -1 or failure.pid, cpu = failure.cpu, attr = attr_table(failure.attr),
+    pid = is_cgroup and -1 or failure.pid, cpu = failure.cpu, attr = core.private_attr_table(failure.attr),
     filter = failure.filter == 1 or nil, ring = failure.filter == 2 or nil,
   }
 end
 
--- ---- single events ----
-
---- One event as the system call makes it: attr fields by ABI name in, ioctls by ABI name.
----@class pmclua.core.Event
-local Event = {}
-Event.__index = Event
-
---- perf_event_open, and the event's filter. Returns the open event, or nil and a failure table, whose
---- `filter` is set where it was the filter that was refused.
----@param fields table attr fields by ABI name, and `filter`
----@param options? { pid?: integer, cpu?: integer, group?: pmclua.core.Event, flags?: integer }
-function core.open(fields, options)
-  options = options or {}
-  local attr = ffi.new "struct pmclua_attr"
-  local text = fill_attr(attr, fields)
-  local pid, cpu = options.pid or 0, options.cpu or -1
-  local leader = options.group and options.group:fd() or -1
-  local fd = open_again(C.pmclua_open, attr, pid, cpu, leader, options.flags or 0)
-  local function fail(errnum, filter)
-    return nil, { errnum = errnum, code = core.errno_name(errnum), index = 1, group = 1, pid = pid, cpu = cpu,
-      attr = attr_table(attr), text = text, filter = filter }
-  end
-  if fd < 0 then return fail(-fd) end
-  local event = setmetatable({ handle = core.private_descriptor(fd) }, Event)
-  if not fields.filter then return event end
-  local ok, _, errnum = event:ioctl("SET_FILTER", fields.filter)
-  if ok then return event end
-  event:close()
-  return fail(errnum, true)
-end
-
-function Event:fd()
-  return self.handle and self.handle[0] or error("this event is closed", 0)
-end
-
-local MEMORY_IOCTLS = { PERIOD = true, ID = true }
-local ENOENT = 2
-
--- Raises where the ABI has none of that name.
-local function ioctl_number(name) return C["PMCLUA_IOC_" .. name] end
-
---- An ioctl by its name in the ABI. Returns what it gives back (ID: the id; QUERY_BPF: a list), or nil,
---- errno name and number.
----@param name string "ENABLE", "PERIOD", "SET_FILTER", …
----@param argument? number|string|table|pmclua.core.Event
-function Event:ioctl(name, argument)
-  local known, request = pcall(ioctl_number, name)
-  if not known then return refused(-ENOENT) end
-  local value, memory = 0, nil
-  if MEMORY_IOCTLS[name] then
-    memory = ffi.new("uint64_t[1]", argument or 0)
-  elseif type(argument) == "string" then
-    memory = ffi.cast("void *", ffi.cast("const char *", argument))
-  elseif name == "MODIFY_ATTRIBUTES" then
-    memory = ffi.new "struct pmclua_attr"
-    fill_attr(memory, argument)
-    C.pmclua_attr_set(memory, "size", ffi.sizeof(memory))
-  elseif name == "QUERY_BPF" then
-    memory = ffi.new("uint32_t[?]", 2 + 64, { 64 })
-  elseif type(argument) == "table" then
-    value = argument:fd()
-  else
-    value = argument or 0
-  end
-  local result = C.pmclua_ioctl(self:fd(), request, value, memory)
-  if result < 0 then return refused(result) end
-  if name == "ID" then return exact(memory[0]) end
-  if name == "QUERY_BPF" then
-    local ids = {}
-    for i = 1, memory[1] do ids[i] = memory[1 + i] end
-    return ids
-  end
-  return result
-end
-
-local words_read                                -- made once: 16 KiB always suffice, the OS kernel caps reads at it
-
---- read(2): the 64-bit words that the event's read_format asks for, exact; or nil, errno name, number.
----@return (number|ffi.cdata*)[]?
-function Event:read()
-  local buffer = words_read or ffi.new "uint64_t[2048]"
-  words_read = buffer
-  local got = tonumber(C.pmclua_read(self:fd(), buffer, ffi.sizeof(buffer)))
-  if got < 0 then return refused(got) end
-  local words = {}
-  for i = 1, got / 8 do words[i] = exact(buffer[i - 1]) end
-  return words
-end
-
-function Event:close() core.private_close(self) end
-
--- ---- groups ----
-
----@class pmclua.core.Group
----@field count integer members
-local Group = {}
-Group.__index = Group
+-- ---- ways of reading ----
 
 -- The core's number for each way of reading: "auto" and "user" are the same to it.
 local READS = { syscall = 0, auto = C.PMCLUA_READ_USER, user = C.PMCLUA_READ_USER,
@@ -348,84 +255,7 @@ end
 --- "syscall", "user" or "toggle", of the core's number for it.
 function core.private_method(number) return METHODS[number] end
 
---- Opens a group, stopped. Returns it, or nil and a failure table.
----@param attrs table[] attr fields by ABI name (and `filter`), the leader first
----@param options? { pid?: integer, directory?: integer, cpu?: integer, on_exec?: boolean, pinned?: boolean,
----   read?: string }  directory: descriptor of a cgroup's folder, instead of a pid; read: "syscall"
----   (default); "auto" or "user": in user space where that is possible; "toggle"
----@return pmclua.core.Group?
----@return table? failure with is_cgroup where it is a cgroup's
-function core.group(attrs, options)
-  options = options or {}
-  local list = ffi.new("struct pmclua_attr[?]", #attrs)
-  for i, fields in ipairs(attrs) do fill_attr(list[i - 1], fields) end
-  local handle, failure = ffi.new "struct pmclua_group *[1]", ffi.new "struct pmclua_failure"
-  local flags = core.private_group_flags(options)
-  local pid, cpu = options.directory or options.pid or 0, options.cpu or -1
-  local result = open_again(C.pmclua_group_open, handle, list, #attrs, pid, cpu, flags, failure)
-  if result < 0 then
-    failure.errnum = -result
-    return nil, failure_table(failure, options.directory ~= nil)
-  end
-  local group = setmetatable({ handle = ffi.gc(handle[0], C.pmclua_group_close), count = #attrs }, Group)
-  for i, fields in ipairs(attrs) do
-    if fields.filter and C.pmclua_group_filter(group.handle, i - 1, fields.filter, failure) < 0 then
-      group:close()
-      failure.pid, failure.cpu, failure.attr = pid, cpu, list[i - 1]
-      return nil, failure_table(failure, options.directory ~= nil)
-    end
-  end
-  return group
-end
-
-local function open_handle(group)
-  return group.handle or error("this group is closed", 0)
-end
-
---- Starts counting: true, or nil, errno name, number.
-function Group:start() return done(C.pmclua_group_start(open_handle(self))) end
-function Group:stop() return done(C.pmclua_group_stop(open_handle(self))) end
-
---- A buffer for one reading of this group, for `read_into`. Opaque: index it through `word` alone.
-function Group:buffer() return ffi.new("uint64_t[?]", 2 + self.count) end
-
---- The buffer of a group without members: no time enabled, none running.
-function core.empty_buffer() return ffi.new "uint64_t[2]" end
-
---- One read of all members into `buffer`: true, or nil, errno name, number. The hot path: no allocation. What
---- a pinned group lost reads as enabled for 1 ns, and never on the PMU.
---- "apart" behind true: its CPU went offline, and `buffer` has what was counted by then.
-function Group:read_into(buffer)
-  local result = C.pmclua_group_read(open_handle(self), buffer)
-  if result < 0 then return refused(result) end
-  return true, result == 1 and "apart" or nil
-end
-
---- out = later - earlier.
-function Group:subtract(earlier, later, out)
-  C.pmclua_reading_delta(earlier, later, out, 2 + self.count)
-end
-
---- A word of a reading, as an exact value: 1 is enabled ns, 2 running ns, 2 + i the i-th member.
-function core.word(buffer, index) return exact(buffer[index - 1]) end
-
---- The same as a plain number (rounded above 2^53).
-function core.number(buffer, index) return (tonumber(buffer[index - 1])) end
-
---- The same as a u64.
-function core.raw(buffer, index) return buffer[index - 1] end
-
---- How it is read, settled when it is first started: "syscall", "user" or "toggle".
-function Group:method() return METHODS[C.pmclua_group_method(open_handle(self))] end
-
-function Group:fd(index) return C.pmclua_group_fd(open_handle(self), index - 1) end
-
-function Group:close() core.private_close(self, C.pmclua_group_close) end
-
 -- ---- the other rooms of this layer, loaded when first used ----
-
-core.private_fill_attr, core.private_attr_table = fill_attr, attr_table
-core.private_failure_table = failure_table
 
 local ROOMS = {
   runner = { "BUILD", "OUTPUT", "event_set", "message", "runner", "take", "task" },
@@ -433,6 +263,8 @@ local ROOMS = {
     "columns", "folder", "hash", "hold_interrupts",
     "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
     "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
+  event = { "open" },
+  group = { "empty_buffer", "group", "number", "raw", "word" },
   files = { "check_place", "create_temporary", "identity", "is_mapped_as", "make_fifo",
     "make_folder", "mkdir", "open_plain", "open_written", "read_beginning", "read_plain", "real_path",
     "remove_folder", "rename", "replace", "signature", "stat", "write_temporary" },

@@ -1,13 +1,7 @@
---- metric/init.lua: formulae over counts: metrics, costs, conditions, predictions and limits.
---
--- Invariant: a formula knows every name that it needs before anything is counted, and its value is a
--- number or nil with the reason. Values come from a lookup in the unit of their event (nanoseconds for
--- times). Where a formula names `iterations`, it means the counts of a whole repetition
--- (`uses_iterations`); where it does not, counts of kernels are per iteration (but those of `reject_if`,
--- which is asked of whole repetitions).
+--- metric/init.lua: metrics by name, of groups' files and of vendors, and all other formulae over counts.
 
 local lazy = require "pmclua.base.lazy"
-local evaluate = require "pmclua.metric.evaluate"
+local formula = lazy.module "pmclua.metric.formula"
 local grammar = lazy.module "pmclua.metric.grammar"
 local groups = require "pmclua.metric.groups"
 local lists = require "pmclua.base.lists"
@@ -19,17 +13,8 @@ local M = lazy.fields({}, {
   ["pmclua.metric.vendor"] = { vendor_group = "group", vendor_groups = "groups", of_vendor = "named",
     vendor_list = "list", vendor_names = "names", vendor_absent = "absent" },
   ["pmclua.metric.definition"] = { "restore" }, ["pmclua.metric.evaluate"] = { "holds" },
+  ["pmclua.metric.formula"] = { "formula", "condition", "comparison", "limit", "unknown" },
 })
-
----@class pmclua.Computed
----@field needs string[] names, in the order of first use
----@field evaluate fun(lookup: pmclua.Lookup): number?, string?
-
----@class pmclua.Formula: pmclua.Computed
----@field formula string its text
----@field source string the text that positions are places in
----@field places table<string, integer> where each stands first, bytes from 1
----@field uses_iterations boolean
 
 ---@class pmclua.metric.Threshold
 ---@field text string a condition in perf's language
@@ -57,93 +42,11 @@ local M = lazy.fields({}, {
 ---@field variants? pmclua.Metric[] of named metrics: alternatives, itself the first
 ---@field where? string of a variant: on which machines, or on which kind of core
 
--- ---- walking a tree -----------------------------------------------------------------------------------
-
-local function visit(node, f)
-  if type(node) ~= "table" then return end
-  f(node)
-  for _, child in ipairs(node) do visit(child, f) end
-  visit(node.left, f)
-  visit(node.right, f)
-end
-
-local function names_of(tree)
-  local needs, places = {}, {}
-  visit(tree, function(node)
-    if node.kind == "name" and not places[node.name] then
-      needs[#needs + 1] = node.name
-      places[node.name] = node.position
-    end
-  end)
-  return needs, places
-end
-
-local function check_call(source, node)
-  local arity = grammar.functions[node.name]
-  if not arity then
-    local hint = text.meant_or_all(node.name, lists.keys(grammar.functions))
-    return grammar.error(source, node.position, ("there is no function '%s'"):format(node.name), hint)
-  end
-  if #node < arity[1] or #node > arity[2] then
-    local wanted = arity[2] == 1 and "one value" or "two values or more"
-    return grammar.error(source, node.position, ("%s takes %s, not %d"):format(node.name, wanted, #node))
-  end
-end
-
-local function wrong_call(source, tree)
-  local wrong
-  visit(tree, function(node)
-    if node.kind == "call" and not wrong then wrong = check_call(source, node) end
-  end)
-  return wrong
-end
-
--- "page-faults", as reports show it, is written page_faults in a formula, where it is an event; places stay as they are.
-local function with_fields(source)
-  return (source:gsub("[%a_][%w_:.]*%-[%w_:.%-]*%w", function(word)
-    return require("pmclua.event").parse(word) and word:gsub("-", "_") or nil
-  end))
-end
-
--- Applies `make` to the tree of a text, with the names that it needs; nil and the problem where it is no
--- such text.
-local function parse(kind, source, make)
-  if type(source) ~= "string" then
-    return nil, grammar.error(tostring(source), 1, "a formula must be a string, not a " .. type(source))
-  end
-  local tree, problem = grammar.match(kind, with_fields(source))
-  if not tree then return nil, problem end
-  local named = kind == "definition" and tree.tree or tree
-  local wrong = wrong_call(source, named)
-  if wrong then return nil, wrong end
-  local result = make(tree)
-  result.source, result.formula = source, result.formula or source
-  result.needs, result.places = names_of(named)
-  result.uses_iterations = result.places.iterations ~= nil
-  return result
-end
-
--- ---- formulae and metrics -----------------------------------------------------------------------------
-
---- A formula without a name, e.g. of `per`.
----@param source string
----@return pmclua.Formula? formula
----@return pmclua.FormulaError? error message, position, hint
-function M.formula(source)
-  return parse("formula", source, function(tree) return { evaluate = evaluate.formula(tree, source) } end)
-end
-
-local function define(source)
-  return parse("definition", source, function(tree)
-    return { name = tree.name, unit = tree.unit or "", kind = "ratio",
-      formula = (source:sub(tree.start, tree.finish - 1):gsub("%s+$", "")),
-      evaluate = evaluate.formula(tree.tree, source) }
-  end)
-end
+-- ---- metrics of groups' files -------------------------------------------------------------------------
 
 -- The metric that a line of a group's file defines, with the events that it needs. Nil and why it is none.
 local function metric_of(group, set, entry)
-  local metric, problem = define(entry.source)
+  local metric, problem = formula.definition(entry.source)
   if not metric then return nil, groups.mistake(group, entry.line, tostring(problem)) end
   local missing
   metric.events, missing = groups.specs(set, metric.needs)
@@ -329,7 +232,7 @@ function M.parse(source)
   local is_data = not lone and type(source) == "string" and source:find "^vendor metric "
   local stored = is_data and require("pmclua.metric.definition").parse(source)
   if stored then return stored end
-  if not lone then return define(source) end
+  if not lone then return formula.definition(source) end
   local metric, why = M.find(lone)
   if why then return nil, grammar.error(source, 1, why) end
   if not metric then return nil, unknown_name(source, lone) end
@@ -338,9 +241,9 @@ function M.parse(source)
 end
 
 -- Words of a formula outside of its unit; digits and exponents are none.
-local function replace_names(formula, by)
-  return (formula:gsub("()([%a_][%w_.:]*)", function(place, name)
-    local is_name = by[name] and not formula:sub(place - 1, place - 1):find "[%w.]"
+local function replace_names(source, by)
+  return (source:gsub("()([%a_][%w_.:]*)", function(place, name)
+    local is_name = by[name] and not source:sub(place - 1, place - 1):find "[%w.]"
     return is_name and by[name] or name
   end))
 end
@@ -363,99 +266,10 @@ function M.with_sums(parsed, parts, kind)
   if not is_needed then return parsed end
   if kind then return assert(M[kind](replace_names(parsed.formula, by))) end
   local unit = parsed.unit ~= "" and (" [%s]"):format(parsed.unit) or ""
-  local bound = assert(define(("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)))
+  local source = ("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)
+  local bound = assert(formula.definition(source))
   bound.kind, bound.meaning, bound.events = parsed.kind, parsed.meaning, parsed.events
   return bound
-end
-
--- ---- conditions, predictions, limits ------------------------------------------------------------------
-
---- A condition, e.g. of `reject_if`: comparisons joined by `and` and `or`.
----@param source string e.g. "context_switches > 0"
----@return table? condition a pmclua.Formula whose evaluate gives a boolean, or nil and a reason
----@return pmclua.FormulaError? error
-function M.condition(source)
-  return parse("condition", source, function(tree)
-    return { evaluate = evaluate.condition(tree, source) }
-  end)
-end
-
-local function comparison(kind, source)
-  return parse(kind, source, function(tree)
-    local is_relative = tree.right.kind == "relative"
-    return { operator = tree.operator, tolerance = tree.tolerance, left = evaluate.formula(tree.left, source),
-      right = not is_relative and evaluate.formula(tree.right, source) or nil,
-      relative = is_relative and tree.right.value or nil }
-  end)
-end
-
---- One comparison, e.g. of `expect`, with a tolerance after "+-".
----@param source string e.g. "instructions == 3 * iterations + 2", "cycles == 3 +- 2%"
----@return table? comparison { formula, operator, tolerance, left(lookup), right(lookup), needs, places }
----@return pmclua.FormulaError? error
-function M.comparison(source)
-  local result, problem = comparison("comparison", source)
-  if not result then return nil, problem end
-  if result.tolerance and result.operator ~= "==" then
-    local place = source:find("+-", 1, true) or source:find("±", 1, true)
-    return nil, grammar.error(source, place, "a tolerance is allowed only after '=='")
-  end
-  return result
-end
-
---- One limit of a gate: absolute, or relative to the baseline where the right side is a signed
---- percentage.
----@param source string e.g. "instructions <= +1%", "page_faults <= 5000"
----@return table? limit as a comparison; `relative` (0.01 for +1%) instead of `right`
----@return pmclua.FormulaError? error
-function M.limit(source)
-  local result, problem = comparison("limit", source)
-  if not result then return nil, problem end
-  local one_sided = result.operator:find "^[<>]"
-  if result.relative and not one_sided then
-    return nil, grammar.error(source, source:find(result.operator:sub(1, 1), 1, true),
-      "a relative limit must be an upper or a lower one", "write <= or >=")
-  end
-  return result
-end
-
--- ---- names that are not there ---------------------------------------------------------------------------
-
--- "cache-misses" is cache minus misses here: the known name that dashes make from this place, if any,
--- and where it ends.
-local function dashed(source, place, is_known)
-  local last = source:match("^[%w_.:]+()", place)
-  local found, finish
-  while last do
-    local name = source:sub(place, last - 1):gsub("%s*%-%s*", "_")
-    if is_known[name] then found, finish = name, last end
-    last = source:match("^%s*%-%s*[%w_.:]+()", last)
-  end
-  return found, finish
-end
-
-local function unknown_hint(name, joined, known)
-  if joined then return ("'-' is minus in a formula: write %s"):format(joined) end
-  return text.meant(name, known)
-end
-
---- Errors in the names of a formula, one for each unknown name.
----@param parsed pmclua.Formula
----@param known string[] fields of events, factors, "iterations"
----@return pmclua.FormulaError[] errors empty where all are known
-function M.unknown(parsed, known)
-  local is_known, errors, covered = {}, {}, 0
-  for _, name in ipairs(known) do is_known[name] = true end
-  for _, name in ipairs(parsed.needs) do
-    local place = parsed.places[name] or 1           -- of a formula that a script put together
-    if not is_known[name] and place >= covered then
-      local joined, finish = dashed(parsed.source, place, is_known)
-      covered = finish or covered
-      errors[#errors + 1] = grammar.error(parsed.source, place, ("nothing is called '%s'"):format(name),
-                                          unknown_hint(name, joined, known))
-    end
-  end
-  return errors
 end
 
 return M

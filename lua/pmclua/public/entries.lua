@@ -9,7 +9,8 @@
 local M = {}
 
 --- The files of signatures/, in the order of the reference.
-M.TOPICS = { "measuring", "commits", "workloads", "results", "counting", "tools", "events", "stats" }
+M.TOPICS = { "measuring", "regions", "commits", "workloads", "results", "counting", "tools", "events",
+  "stats" }
 
 ---@class pmclua.public.Field
 ---@field name string

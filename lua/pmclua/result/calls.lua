@@ -51,7 +51,7 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field moved number returns that may be of another call, as stacks were copied
 ---@field switching number of the calls: in processes whose stacks move between threads, or take turns on one
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
-local RegionCalls = require("pmclua.public.class").new("measuring", "region",
+local RegionCalls = require("pmclua.public.class").new("regions", "region",
   "entries calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted "
   .. "unseen")
 

@@ -41,7 +41,7 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---@field skipped string[] why functions that a pattern means were left out
 ---@field remarks string[]
 ---@field subtracted? boolean numbers of calls are without what probing costs
-local Regions = require("pmclua.public.class").new("measuring", "regions",
+local Regions = require("pmclua.public.class").new("regions", "regions",
   "observed interrupted cost_unknown subtracted")
 
 -- Totals of the run by column of a call. All events are one group with one time.

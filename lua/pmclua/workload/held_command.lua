@@ -6,10 +6,10 @@
 local binding = require "pmclua.core.processes"
 local command = require "pmclua.workload.command"
 local core = require "pmclua.core"
+local ending = require("pmclua.base.lazy").module "pmclua.workload.ending"
 local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
-local session = require("pmclua.base.lazy").module "pmclua.workload.session"
 local tasks = require "pmclua.host.tasks"
 local shellwords = require "pmclua.workload.shellwords"
 
@@ -49,7 +49,7 @@ end
 
 -- Why it did not stop.
 local function why_not_held(self, lost)
-  if lost == "EPIPE" then return session.end_of_runner(self.runner:finish(false)) end
+  if lost == "EPIPE" then return ending.why(self.runner:finish(false)) end
   local result = self.result
   if result and result.outcome == "not-started" then return tostring(self.command:refusal(result)) end
   return require("pmclua.host.machine").unmounted() or result and "it ended" or "it did not stop in time"
@@ -100,7 +100,7 @@ local function result_of_loss(self, why)
   if core.interrupts() > 1 then
     return { outcome = "interrupted", exit = -1, signal = core.interrupt_signal(), errnum = 0 }
   end
-  local lost = why == "EPIPE" and session.end_of_runner(exit, signal) or session.UNHEARD .. why
+  local lost = why == "EPIPE" and ending.why(exit, signal) or ending.UNHEARD .. why
   return { outcome = "quit", lost = lost, exit = -1, signal = 0, errnum = 0 }
 end
 

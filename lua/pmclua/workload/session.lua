@@ -6,6 +6,7 @@
 -- process (rounding, limits, timers, threads) reaches no other. Commands share one that never loads a kernel.
 
 local core = require "pmclua.core"
+local ending = require("pmclua.base.lazy").module "pmclua.workload.ending"
 local explain = require "pmclua.explain"
 local paths = require "pmclua.host.paths"
 
@@ -28,12 +29,6 @@ local Session = {}
 Session.__index = Session
 
 local session = {}
-
---- The message for a runner that cannot be read from, before the errno's name.
-session.UNHEARD = "no contact with the runner: "
-
--- The message for a kernel's runner that lost its connection to us.
-local CUT_OFF = "it closed, replaced or wrote to descriptors of the runner that it does not own"
 
 local function new_host() return { sent = {}, ready = {}, layout = {} } end
 
@@ -184,49 +179,6 @@ local function define(self, id)
   return self.host.runner:send(self.definitions[id])
 end
 
---- Explains the end of a runner that the workload did not cause.
----@param exit integer
----@param signal integer 0: none
----@return string
-function session.end_of_runner(exit, signal)
-  if signal ~= 0 then return "the runner was killed by " .. core.signal_name(signal) end
-  if exit == core.OUT_OF_MEMORY then return "the runner was out of memory" end
-  if exit == core.NO_DESCRIPTOR then
-    local _, hard = require("pmclua.core.processes").descriptor_limits()
-    return ("the runner needs more descriptors: at most %d are allowed here (ulimit -Hn)"):format(hard)
-  end
-  return ("the runner ended with status %d"):format(exit)
-end
-
---- How a run ended whose runner did: by a signal of its own, or by exit. A kernel does that to its runner;
---- of a command nothing is known then, nor where we ended the runner because of `lost`.
-local function death(self, job, outcome, kill, lost)
-  if job.in_runner and kill then self.host.runner:end_descendants() end
-  local exit, signal = self.host.runner:finish(kill and job.is_launch and "gently" or kill)
-  self.host.runner = nil
-  -- A signal to the whole process group (or a second Ctrl-C) ends the runner before we hear of it.
-  if not outcome and core.interrupts() > 1 then outcome = "interrupted" end
-  if outcome then exit, signal = -1, 0 end       -- it ended because we ended it
-  if not outcome and job.in_runner and (exit == core.CUT_OFF or exit == -1 and signal == 0) then
-    lost = lost or CUT_OFF
-  end
-  local is_own_end = exit == core.OUT_OF_MEMORY or exit == core.NO_DESCRIPTOR
-  if not outcome and (lost or not job.in_runner or is_own_end) then
-    lost, exit, signal = lost or session.end_of_runner(exit, signal), -1, 0
-  end
-  outcome = outcome or (signal ~= 0 and "signalled" or "quit")
-  return { outcome = outcome, lost = lost, exit = exit, signal = signal, readings = {}, threads = 0,
-    output = "", errors = "" }
-end
-
--- A kernel's crash: its runner dies of the signal when it is let go.
-local function crash(self, job, told)
-  self.host.runner:end_descendants()
-  local result = death(self, job, nil, false)
-  result.outcome, result.signal, result.lost, result.crash = "signalled", told.signal, nil, told.crash
-  return result
-end
-
 local LAYOUT_NUMBERS = { "padding", "stack_offset", "cold_bytes", "node" }
 
 local function add_layout(message, layout)
@@ -310,18 +262,19 @@ local function receive(self, job, left)
     local result, why = next_result(self, left, math.max(0, math.min(IDLE_NS, deadline - core.now_ns())))
     -- Answers to another run are ignored: a child that a kernel forked may say anything.
     if result and result.sequence == self.sequence then
-      return result.outcome == "crashed" and crash(self, job, result) or result
+      return result.outcome == "crashed" and ending.crash(self.host, job, result) or result
     end
     if result and result.sequence == self.stopping then
       self.sequence = self.stopping
       return { outcome = "stopped" }
     end
-    if why == "timeout" and core.now_ns() >= deadline then return death(self, job, "timed-out", true) end
-    if is_given_up(self, job) then return death(self, job, "interrupted", true) end
-    if why == "EPIPE" then return death(self, job, nil, false) end
+    if why == "timeout" and core.now_ns() >= deadline then
+      return ending.of(self.host, job, "timed-out", true)
+    end
+    if is_given_up(self, job) then return ending.of(self.host, job, "interrupted", true) end
+    if why == "EPIPE" then return ending.of(self.host, job, nil, false) end
     if why and why ~= "EINTR" and why ~= "timeout" then
-      return death(self, job, nil, true, job.in_runner and why == "EPROTO" and CUT_OFF
-        or session.UNHEARD .. why)
+      return ending.unheard(self.host, job, why)
     end
     self.idle()
   end
@@ -333,7 +286,7 @@ local function set_up(self, job)
   if not job.in_runner or not job.timeout_ns or self.host.ready[job.workload] then return nil end
   local only = { workload = job.workload, events = job.events, in_runner = true, layout = job.layout,
     simulated = job.simulated }
-  local result = send(self, only, 0) and receive(self, only, 1) or death(self, job, nil, false)
+  local result = send(self, only, 0) and receive(self, only, 1) or ending.of(self.host, job, nil, false)
   if result.outcome ~= "done" then return result end
   self.host.ready[job.workload] = true
 end
@@ -349,7 +302,7 @@ end
 local function run_some(self, job, repetitions, take)
   start(self, job)
   local refusal = set_up(self, job)
-  if not refusal and not send(self, job, repetitions) then refusal = death(self, job, nil, false) end
+  if not refusal and not send(self, job, repetitions) then refusal = ending.of(self.host, job, nil, false) end
   if job.meanwhile and not refusal then job.meanwhile() end
   local started_ns
   self.pace_ns, self.stopping, self.interrupted_ns = nil, nil, nil
