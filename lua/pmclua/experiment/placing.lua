@@ -95,7 +95,7 @@ local function define(self, cell, code)
     local workload = self.counter and self.counter:workload(cell.workload) or cell.workload
     workload:define(message, M.levels(self.declaration, cell, code), { session = self.session,
       pin = self.declaration.pin, code = code, compiled = cell.compiled,
-      log = heap_log.of(self.declaration) })
+      log = self.declaration.sample and heap_log.of(self.declaration) })
   end)
 end
 

@@ -1,5 +1,6 @@
 --- footnotes.lua: notes under one table: noise, layouts, undecided verdicts.
 
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local titles = require "pmclua.report.titles"
@@ -102,7 +103,7 @@ local function at(swept, level) return ("at %s = %s"):format(text.safe(swept), l
 function M.iterations(result, swept)
   local least, most
   for cell in result:cells() do
-    local count = cell.kind == "kernel" and not cell.fitted and not cell.region and cell:iterations()
+    local count = kinds.of(cell.kind).in_runner and not cell.fitted and not cell.region and cell:iterations()
     local swept_count = count and { count = count, level = cell.levels[swept] }
     if swept_count and (not least or count < least.count) then least = swept_count end
     if swept_count and (not most or count > most.count) then most = swept_count end

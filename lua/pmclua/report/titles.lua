@@ -1,6 +1,7 @@
 --- titles.lua: headlines of tables: what was counted, how often, and how.
 
 local cells = require "pmclua.report.cells"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
@@ -11,7 +12,7 @@ local M = {}
 local function is_one_process(cell)
   local header = cell.result.header
   local is_run = lists.any(header.events, function(event) return not event.simulated and not event.status end)
-  return cell.kind == "kernel" and not header.target and is_run and cell.repetitions > 1
+  return kinds.of(cell.kind).in_runner and not header.target and is_run and cell.repetitions > 1
 end
 
 -- " in 15 processes", " in one process", or "" where repetitions are independent.
@@ -71,7 +72,7 @@ local function how_counted(cell)
   local header = cell.result.header
   if cell.region then return M.entries_are_values(cell) and "each a value" or summed(cell) end
   if header.target == cell.workload then return nil end       -- nothing was run: the headline names it
-  if header.target or cell.kind == "command" then return launched_by(cell) or span(header) end
+  if header.target or kinds.of(cell.kind).is_executed then return launched_by(cell) or span(header) end
   local least, most = cell:iterations()
   if cell.fitted and least ~= most then
     return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))

@@ -8,6 +8,7 @@ local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
 local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
 local dropped = require("pmclua.base.lazy").module "pmclua.explain.dropped"
 local fits = require("pmclua.base.lazy").module "pmclua.result.fits"
+local kinds = require "pmclua.workload.kinds"
 local launcher = require("pmclua.base.lazy").module "pmclua.explain.launcher"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
@@ -178,7 +179,7 @@ end
 
 -- A command always runs, so Linux dropped its events; for a target, the remarks say so.
 local function was_dropped(cell)
-  if not cell.result.header.target then return cell.kind == "command" end
+  if not cell.result.header.target then return kinds.of(cell.kind).is_executed end
   return lists.any(cell.result.remarks or {}, dropped.is_remark)
 end
 

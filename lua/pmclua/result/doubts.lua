@@ -3,13 +3,14 @@
 -- Invariant: a verdict with a doubt is told with it, and never in capitals.
 
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local kinds = require "pmclua.workload.kinds"
 local text = require "pmclua.base.text"
 local values = require "pmclua.result.values"
 
 local M = {}
 
 local function are_kernels(pair)
-  return pair.cell.kind == "kernel" and pair.baseline.kind == "kernel"
+  return kinds.of(pair.cell.kind).in_runner and kinds.of(pair.baseline.kind).in_runner
 end
 
 local function said_iterations(cell)

@@ -6,6 +6,7 @@
 -- compare, merge, files, save, warnings.
 
 local explain = require "pmclua.explain"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local columns = require "pmclua.result.columns"
 local cells = require "pmclua.result.cell"
@@ -49,7 +50,7 @@ local function part_of(result, number, record)
   local part = result.part_by_key[key]
   if part then return part end
   local workload = result.workload_by_name[result.header.cells[number].workload]
-  part = { number = number, columns = columns.new(workload.kind == "command") }
+  part = { number = number, columns = columns.new(kinds.of(workload.kind).is_executed) }
   if not plain then
     part.region, part.thread, part.cpu = record.region, record.thread, record.cpu
     part.interval, part.task = record.interval, record.task

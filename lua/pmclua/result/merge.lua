@@ -9,6 +9,7 @@
 local comparable = require "pmclua.result.comparable"
 local clusters = require "pmclua.result.clusters"
 local cell_key = require "pmclua.result.cell_key"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local origins = require "pmclua.result.origins"
 local several = require("pmclua.result.hosts").several
@@ -322,14 +323,14 @@ function M.renumber(map, header)
   local before = math.ceil(taken.most / size) * size            -- no layout is of two files
   -- The first process of a file may have no number.
   local processes = taken.most > 0 and taken.processes + 1 or 0
-  local kinds = lists.by(header.workloads, "name")
+  local workloads = lists.by(header.workloads, "name")
   return function(record, most)
     record.cell, record.pass = map.cells[record.cell], map.passes[record.pass]
     record.index = record.index + before
     record.source = map.sources[record.source or 0] or map.sources[0]
     record.host = record.host or map.host
     taken.most = math.max(taken.most, most and most + before or record.index)
-    if record.process or processes > 0 and (kinds[record.workload] or {}).kind == "kernel" then
+    if record.process or processes > 0 and kinds.of((workloads[record.workload] or {}).kind).in_runner then
       record.process = (record.process or 0) + processes
       taken.processes = math.max(taken.processes, record.process)
     end

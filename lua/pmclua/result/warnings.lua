@@ -1,6 +1,7 @@
 --- warnings.lua: the cells of a result as what warning.lua asks of them.
 
 local clusters = require("pmclua.base.lazy").module "pmclua.result.clusters"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 local stats = require "pmclua.stats"
@@ -23,7 +24,7 @@ end
 
 -- The measured overhead of counting an event, where no fit removes it.
 local function overhead_of(cell, event)
-  if not event or cell.fitted or cell.kind ~= "kernel" then return nil end
+  if not event or cell.fitted or not kinds.of(cell.kind).in_runner then return nil end
   for _, pass in ipairs(event.passes) do
     local block, overhead = cell.columns.passes[pass], (cell.result.header.overhead or {})[pass]
     local median = block and overhead and overhead.median[event.index]
@@ -102,7 +103,7 @@ end
 
 local function wall_ns_of(cell)
   local _, block = next(cell.columns.passes)
-  return cell.kind == "command" and block and not block.launcher
+  return kinds.of(cell.kind).is_executed and block and not block.launcher
     and not cell.result.workload_by_name[cell.workload].launch and median_of { block.wall } or nil
 end
 
@@ -121,7 +122,7 @@ local function wall_anchor(result, cell)
 end
 
 local function iteration_ns_of(result, cell)
-  if cell.kind ~= "kernel" then return nil end
+  if not kinds.of(cell.kind).in_runner then return nil end
   local list, all = {}, wall_anchor(result, cell).passes[1] or {}
   for i = 1, #all, math.ceil(#all / LOOKED_AT) do list[#list + 1] = all[i] end
   return (stats.median(list))
@@ -143,7 +144,7 @@ end
 
 -- How long a command waited for CPUs: by wait_time where that was counted, else as far as it was looked at.
 local function waited_of(result, cell)
-  if cell.kind ~= "command" then return nil end
+  if not kinds.of(cell.kind).is_executed then return nil end
   local event = result.event_by_field.wait_time
   local _, block = next(cell.columns.passes)
   local counts = event and block and block.counts[event.index]

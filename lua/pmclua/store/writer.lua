@@ -5,6 +5,7 @@
 
 local buffers = require "string.buffer"
 local core = require "pmclua.core"
+local kinds = require "pmclua.workload.kinds"
 local json = require "pmclua.base.json"
 local headers = require "pmclua.store.header"
 local encoding = require "pmclua.store.encode"
@@ -28,12 +29,12 @@ local Writer = {}
 Writer.__index = Writer
 
 local function new_writer(path, lines, header)
-  local kinds, packs = {}, false
+  local alone, packs = {}, false
   for _, workload in ipairs(header.workloads) do
-    kinds[workload.name] = workload.kind
-    packs = packs or workload.kind ~= "command"
+    alone[workload.name] = kinds.of(workload.kind).is_executed
+    packs = packs or not alone[workload.name]
   end
-  return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), texts = {}, kinds = kinds,
+  return setmetatable({ path = path, lines = lines, encoder = encoding.new(header), texts = {}, alone = alone,
     packs = packs, pending = {}, oldest = nil, buffer = buffers.new(), records = 0 }, Writer)
 end
 
@@ -73,7 +74,7 @@ end
 
 -- Repetitions that may share a line have the same key.
 local function packing_key(writer, record)
-  if writer.kinds[record.workload] == "command" or not encoding.is_packable(record) then return nil end
+  if writer.alone[record.workload] or not encoding.is_packable(record) then return nil end
   return ("%d/%d/%s/%s/%s"):format(record.cell, record.pass, tostring(record.warmup), record.read or "",
     record.process or "")
 end

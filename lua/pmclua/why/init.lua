@@ -10,6 +10,7 @@ local cycles = require "pmclua.why.cycles"
 local clusters = require "pmclua.result.clusters"
 local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
 local heap = require "pmclua.why.heap"
+local kinds = require "pmclua.workload.kinds"
 local ledger = require "pmclua.ledger"
 local lines = require "pmclua.why.lines"
 local linux = require "pmclua.why.linux"
@@ -172,7 +173,8 @@ local function why_few_samples(self, event, most)
 end
 
 local function why_no_functions(self)
-  if self.a.kind ~= "command" or self.b.kind ~= "command" then return "only commands are sampled" end
+  local are_executed = kinds.of(self.a.kind).is_executed and kinds.of(self.b.kind).is_executed
+  if not are_executed then return "only commands are sampled" end
   return self.result.header.unsampled or "nothing was sampled in time (sample = \"cpu-clock\")"
 end
 

@@ -4,6 +4,7 @@
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local pinning = require("pmclua.base.lazy").module "pmclua.workload.pinning"
 local shellwords = require "pmclua.workload.shellwords"
@@ -22,8 +23,7 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field launch? string[] what starts it several times, on this machine or others: "srun -n 4"
 ---@field grace_ns? number between SIGTERM and SIGKILL at its time limit
 ---@field asked? string of a command string, what is outside its quotes
-local Command = { kind = "command", per = "run", in_runner = false }
-Command.__index = Command
+local Command = kinds.class "command"
 Command.__tostring = function(self) return "command: " .. self.name end
 
 local command = { Command = Command }

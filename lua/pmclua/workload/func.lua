@@ -2,12 +2,12 @@
 --- interpreter, the JIT and allocation; the garbage collector is stopped.
 
 local core = require "pmclua.core"
+local kinds = require "pmclua.workload.kinds"
 local raised = require "pmclua.base.raised"
 local lists = require "pmclua.base.lists"
 
 ---@class pmclua.Function
-local Function = { kind = "function", per = "run", in_process = true }
-Function.__index = Function
+local Function = kinds.class "function"
 Function.__tostring = function(self) return "Lua function: " .. self.name end
 
 local func = { Function = Function }

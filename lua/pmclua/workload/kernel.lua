@@ -4,6 +4,7 @@
 local compile = require "pmclua.workload.compile"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local pinning = require("pmclua.base.lazy").module "pmclua.workload.pinning"
@@ -18,8 +19,7 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field params? table<string, string|number> constants for NAME_setup
 ---@field generate? fun(session: pmclua.Session, unit: table, levels: table): string its source for them
 ---@field copies? fun(levels: table, look: fun(): pmclua.Copies): pmclua.Copies? a snippet's machine code
-local Kernel = { kind = "kernel", per = "iteration", in_runner = true }
-Kernel.__index = Kernel
+local Kernel = kinds.class "kernel"
 Kernel.__tostring = function(self) return "kernel: " .. self.name end
 
 local kernel = { Kernel = Kernel }

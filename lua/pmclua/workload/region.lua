@@ -191,7 +191,7 @@ end
 ---@class pmclua.RegionCommand: pmclua.Command a command and its regions
 ---@field command pmclua.Command
 ---@field spec pmclua.RegionSpec
-local RegionCommand = { kind = "command", per = "run", in_runner = false }
+local RegionCommand = {}
 local meta = { kind = "command" }
 
 function meta.__index(self, key)

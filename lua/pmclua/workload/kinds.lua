@@ -1,0 +1,38 @@
+--- kinds.lua: the kinds of workloads: a row each, with what holds for all of a kind.
+--
+-- Callers ask for a fact, never for a kind. Stored results name their workloads' kinds, so what is asked of stored ones
+-- stands here, where nothing else is loaded; what takes code stands in the kind's own file.
+
+local M = {}
+
+---@class pmclua.WorkloadKind
+---@field per? "run"|"iteration" what its values are per
+---@field is_executed? boolean it is a process of its own, counted from exec to exit with threads and children; else a
+---  call, counted between two reads
+---@field in_runner? boolean a runner calls it: repetitions share a process, and what an empty call counts is known
+---@field in_process? boolean pmclua itself calls it
+local ANY = {}
+
+---@type table<string, pmclua.WorkloadKind>
+local KINDS = {
+  command = { per = "run", is_executed = true },
+  kernel = { per = "iteration", in_runner = true },
+  ["function"] = { per = "run", in_process = true },
+}
+for _, row in pairs(KINDS) do setmetatable(row, { __index = ANY }) end
+
+--- What holds for a kind. A stored result may name one that is not known here: nothing does.
+---@param kind? string
+---@return pmclua.WorkloadKind
+function M.of(kind) return KINDS[kind] or ANY end
+
+--- A class for the workloads of a kind, which have its facts as fields.
+---@param kind string
+---@return table
+function M.class(kind)
+  local class = setmetatable({ kind = kind }, { __index = KINDS[kind] })
+  class.__index = class
+  return class
+end
+
+return M
