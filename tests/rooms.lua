@@ -4,8 +4,8 @@
 --
 -- Fails if a module requires one of a later room, is missing from the map, declares a class that another one
 -- declares too, exports a function that only tests use, or opens files and streams that others are to open; if
--- a C file includes a header of a later folder, or a header declares a function that no other file uses; and if
--- the comment that begins a file names another one. The order is that of the rows in these tables.
+-- a C file includes a header of a later folder, or a header declares a function that no other file uses; if
+-- the comment that begins a file names another one; and if a file is too long to be read at a sitting. The order is that of the rows in these tables.
 
 local findings = {}
 local function find(form, ...) findings[#findings + 1] = form:format(...) end
@@ -192,6 +192,18 @@ end
 for _, path in ipairs(LUA) do count_mentions(without_comments(read(path))) end
 for _, path in ipairs(C) do
   if path:find "^core/.*%.h$" and not INSTALLED[path] then check_functions(path, sources[path]) end
+end
+
+-- ---- lengths -------------------------------------------------------------------------------------------
+
+local MOST_LINES = 450
+local LONG = { ["core/pmclua_mark.h"] = true }          -- programs include it alone
+
+for _, path in ipairs(files("lua scripts tests -name '*.lua'", "core tests -name '*.[ch]'")) do
+  local _, lines = read(path):gsub("\n", "")
+  if lines > MOST_LINES and not LONG[path] then
+    find("%s: it has %d lines, more than %d: divide it by subject", path, lines, MOST_LINES)
+  end
 end
 
 for _, finding in ipairs(findings) do print(finding) end

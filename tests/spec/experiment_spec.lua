@@ -1,32 +1,10 @@
--- Experiments run: what is counted, recorded, rejected and predicted, and what happens where something fails.
+-- Experiments run: what is counted and recorded, and what happens where something fails.
 
 local core = require "pmclua.core"
-local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
-local KERNELS = [[
-#include <sys/mman.h>
-#include <stdlib.h>
-#include <pmclua_kernel.h>
-static void touch(uint64_t n)
-{
-    char *m = mmap(0, n * 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    madvise(m, n * 4096, MADV_NOHUGEPAGE);
-    for (uint64_t i = 0; i < n; i++) m[i * 4096] = 1;
-    munmap(m, n * 4096);
-}
-void *pages_setup(const struct pmclua_params *p) { return (void *)pmclua_u64(p, "n", 1); }
-void pages(void *n, uint64_t iterations) { while (iterations--) touch((uint64_t)n); }
-void empty(void *s, uint64_t iterations) {}
-static int calls;
-void third_crashes(void *s, uint64_t iterations) { if (++calls == 3) abort(); }
-]]
-
-local function kernel(symbol, more)
-  return pmc.kernel(support.merged({ code = KERNELS, symbol = symbol }, more))
-end
-
+local kernel = require("tests.support.kernels").pages
 local message_of, run = support.message_of, support.experiment
 
 describe("an experiment", function()
@@ -184,88 +162,6 @@ describe("an experiment", function()
     assert.matches("does not compile.*f%.c:1:23: error: .*undeclared", broken)
   end)
 
-  it("refuses a kernel that is no function of a state and a number of iterations", function()
-    local code = [[
-      #define _GNU_SOURCE
-      float dot(const float *a, const float *b, int n) { return a[0] * b[0] * n; }
-    ]]
-    local problem = message_of(run, { events = { "page-faults" },
-      workloads = { pmc.kernel { code = code, symbol = "dot" } } })
-    assert.matches("dot%.c:2:13: error: conflicting types", problem)
-    assert.matches("pmclua calls it as void dot(void *state, uint64_t iterations);", problem, 1, true)
-  end)
-
-  it("refuses it in C++ too, where it need not be said that it is called from C", function()
-    support.need(support.have "c++", "no C++ compiler")
-    local folder = support.folder()
-    support.write(folder .. "/k.cc", 'extern "C" void one(int) {}\nvoid two(void *, unsigned long) {}')
-    local function of(symbol)
-      return pmc.kernel { source = folder .. "/k.cc", symbol = symbol, cc = "c++" }
-    end
-    assert.matches("void one%(void %*state", message_of(run, { events = { "page-faults" },
-      workloads = { of "one" } }))
-    support.write(folder .. "/k.cc", "void two(void *, unsigned long) { for (;;) ; }")
-    assert.matches("time limit", tostring(run { events = { "page-faults" }, workloads = { of "two" },
-      timeout = "50ms" }.problem))
-  end)
-
-  it("compiles the kernels of a source that has them as they are called once", function()
-    local folder = support.folder()
-    support.write(folder .. "/cc", ("#!/bin/sh\necho >>%s/times\nexec cc \"$@\"\n"):format(folder))
-    os.execute("chmod 755 " .. folder .. "/cc")
-    local code = '#include "pmclua_kernel.h"\nvoid one(void *, uint64_t n) { pmclua_keep(n); }\n'
-      .. "void two( void* state , uint64_t iterations )\n{ (void)state; pmclua_keep(iterations); }"
-    local function calls_of_compiler(...)
-      local kernels = lists.map({ ... }, function(symbol)
-        return pmc.kernel { name = symbol, code = code, symbol = symbol, cc = folder .. "/cc" }
-      end)
-      run { events = { "page-faults" }, repetitions = 1, iterations = 1, workloads = kernels }
-      local calls = #support.lines_of(folder .. "/times")
-      os.remove(folder .. "/times")
-      return calls
-    end
-    assert.equal(calls_of_compiler "one", calls_of_compiler("one", "two"))
-  end)
-
-  it("runs what was compiled when it was checked, whatever became of the source since", function()
-    support.need(support.have "cc", "no C compiler")
-    local folder = support.folder()
-    local function put(pages)
-      local text = KERNELS .. "void f(void *s, uint64_t n) { while (n--) touch(%d); }\n"
-      for _, name in ipairs { "a", "b" } do
-        support.write(("%s/%s.c"):format(folder, name), text:format(pages))
-      end
-    end
-    put(3)
-    local workloads = {}
-    for i, name in ipairs { "a", "b" } do
-      workloads[i] = pmc.kernel { name = name, source = folder .. "/" .. name .. ".c", symbol = "f" }
-    end
-    for _, way in ipairs { {}, { layout = "randomise" }, { sample = "page-faults" } } do
-      put(3)
-      local experiment = pmc.experiment { events = { "page-faults" }, workloads = workloads, repetitions = 3,
-        warmup = 0, iterations = 1, layout = way.layout, sample = way.sample }
-      local objects = {}
-      local result = experiment:run { store = false, quiet = true, each = function(record)
-        put(5)
-        for _, profile in ipairs(record.profiles or {}) do objects[#objects + 1] = profile.program end
-      end }
-      for cell in result:cells() do assert.same({ 3, 3, 3 }, cell:values "page_faults") end
-      assert.equal(way.sample and 6 or 0, #objects)
-      assert.is_true(#lists.unique(objects) <= #workloads)
-    end
-  end)
-
-  it("warns of a kernel whose work the compiler removed", function()
-    local result = run { events = { "page-faults" }, repetitions = 1, warmup = 0, workloads = { pmc.kernel {
-      symbol = "lost", code = [[
-        #include <stdint.h>
-        void lost(void *state, uint64_t iterations) { while (iterations--) { } }
-      ]] } } }
-    assert.equal("empty", result:warnings()[1].kind)
-    assert.matches("pmclua_keep", result:warnings()[1].hint)
-  end)
-
   it("says what it was that kept a command from starting: its folder, its input", function()
     local function problem(spec)
       return tostring(run { events = { "page-faults" }, workloads = { pmc.command(spec) } }.problem)
@@ -282,12 +178,6 @@ describe("an experiment", function()
     assert.matches(("cannot execute '%s/./pmclua': there is no such file"):format(folder), problem(folder), 1,
       true)
     assert.matches("cannot run in the folder '/nowhere': there is no such file", problem "/nowhere")
-  end)
-
-  it("says how a missing compiler can be had", function()
-    assert.matches("no C compiler 'no%-such%-cc'.*apt%-get install gcc", message_of(run,
-      { events = { "page-faults" },
-      workloads = { kernel("empty", { cc = "no-such-cc" }) } }))
   end)
 
   it("runs hooks around repetitions, never counted", function()
@@ -314,59 +204,6 @@ describe("an experiment", function()
     local result = pmc.measure(function() for _ = 1, 100 do end end, { events = { "page-faults" },
       repetitions = 5 })
     assert.matches("function experiment_spec.lua:%d+", result:cells()().workload)
-  end)
-
-  it("counts several threads, each on its own and in sum", function()
-    support.need(support.have "cc", "no C compiler")
-    local last
-    local result = run({ events = { "page-faults" }, workloads = { kernel("pages", { threads = 3,
-      params = { n = 20 } }) },
-      repetitions = 3, iterations = 1 }, { each = function(record) last = record end })
-    assert.equal(60, result:cells()().page_faults.median)
-    assert.equal(3, #last.threads)
-    for _, thread in ipairs(last.threads) do assert.equal(20, thread.counts[1]) end
-  end)
-
-  it("has as many threads as the factor says that is named, and no fewer where there is none", function()
-    support.need(support.have "cc", "no C compiler")
-    local counts = {}
-    for _, threads in ipairs { "t", "{t}" } do
-      run({ events = { "page-faults" }, workloads = { kernel("pages", { threads = threads }) },
-        factors = { { "t", { 1, 3 } } }, repetitions = 1, warmup = 0, iterations = 1 },
-        { each = function(record) counts[threads .. record.levels.t] = #(record.threads or { 1 }) end })
-    end
-    assert.same({ t1 = 1, t3 = 3, ["{t}1"] = 1, ["{t}3"] = 3 }, counts)
-    assert.matches("threads must be a number or a factor's name, not 'other'", message_of(run,
-      { events = { "page-faults" }, workloads = { kernel("pages", { threads = "other" }) } }))
-    assert.matches("threads must be a whole number from 1 to 100000 or a name, not 1.5",
-      message_of(kernel, "pages", { threads = 1.5 }))
-  end)
-
-  it("refuses a call whose buffer no factor sizes, or whose argument its parameter cannot hold", function()
-    support.need(support.have "cc", "no C compiler")
-    local function refusal(args)
-      local result = { pcall(pmc.measure, pmc.call { headers = { "<string.h>" }, args = args,
-        declaration = "unsigned long strnlen(const char *, unsigned long)" }, { events = { "page-faults" },
-        repetitions = 1, iterations = 1 }) }
-      return tostring(result[1] and result[2].problem or result[2])
-    end
-    assert.matches("there is no factor 'm'", refusal { pmc.buffer { "char", count = "m" }, 4 })
-    assert.matches("does not compile.*pointer", refusal { "text", "4" })
-    assert.matches("changes value from [^%w]+1.5", refusal { "text", 1.5 })
-    assert.matches("changes value from [^%w]+1", refusal { "text", -1 })
-    assert.matches("changes value from [^%w]+300", refusal { pmc.buffer { "char", count = 1, fill = 300 } })
-  end)
-
-  it("calls any C function by its declaration, with buffers", function()
-    support.need(support.have "cc", "no C compiler")
-    local result = pmc.measure(pmc.call { declaration = "void *memset(void *p, int c, unsigned long n)",
-      args = { pmc.buffer { "char", count = "n" }, 0, 4096 } }, { events = { "page-faults" },
-      factors = { { "n", { 4096 } } },
-      repetitions = 3 })
-    assert.equal(0, result:cells()().page_faults.median)
-    assert.matches("undeclared", message_of(pmc.measure, pmc.call { declaration = "int f(undeclared x)",
-      args = { 1 } },
-      { events = { "page-faults" } }))
   end)
 end)
 
@@ -396,90 +233,6 @@ describe("counts that the OS kernel drops", function()
     local result = pmc.measure(pmc.command { "sh", "-c", busy }, { events = { "page-faults" },
       repetitions = 1, warmup = 0, inherit = false, store = false, quiet = true })
     assert.is_true(result:cells()().page_faults.median > 0)
-  end)
-end)
-
-describe("reject_if", function()
-  it("may name metrics", function()
-    local ok, problem = pcall(run, { events = { "page-faults" }, metrics = { "twice = 2 * page_faults" },
-      workloads = { "true" }, repetitions = 2, reject_if = "twice > 0" })
-    assert.matches("rejected by 'twice > 0'", tostring(not ok and problem or problem.problem))
-  end)
-
-  it("repeats what it rejects, and records it as rejected", function()
-    local tries, outcomes = 0, {}
-    local result = run({ events = { "page-faults", "wanted = task-clock" }, repetitions = 2, warmup = 0,
-      workloads = { pmc.command { "true" } }, prepare = function() tries = tries + 1 end,
-      reject_if = "wanted < 0" }, { each = function(record) outcomes[#outcomes + 1] = record.outcome end })
-    assert.equal(2, tries)
-    assert.same({ "done", "done" }, outcomes)
-    assert.equal("complete", result.status)
-  end)
-
-  it("gives up after a bounded number of tries, says so, and keeps what was measured", function()
-    local result = run { events = { "page-faults" }, repetitions = 3, warmup = 0, workloads = { "true",
-      "false" },
-      -- This seed has a cell of n = 1 first.
-      seed = 9, on_failure = "keep", factors = { { "n", { 1, 2 } } }, reject_if = "n == 2" }
-    assert.equal("failed", result.status)
-    assert.matches("20 repetitions in a row were rejected", tostring(result.problem))
-    local rejected = 0
-    for cell in result:cells() do rejected = rejected + cell.rejected end
-    assert.equal(20, rejected)
-    assert.matches("20 repetitions rejected by 'n == 2', and repeated", tostring(result))
-  end)
-end)
-
-describe("expect", function()
-  local function expectation(prediction)
-    return run({ events = { "page-faults" }, workloads = { kernel("pages", { params = { n = 5 } }) },
-      repetitions = 4,
-      iterations = 3, expect = { prediction } }).expectations[1]
-  end
-
-  it("holds where a prediction is true of every repetition", function()
-    support.need(support.have "cc", "no C compiler")
-    assert.equal("pass", expectation("page_faults == 5 * iterations").state)
-  end)
-
-  it("fails with what was observed and expected, and where", function()
-    support.need(support.have "cc", "no C compiler")
-    local result = expectation "page_faults == 5 * iterations + 1"
-    assert.equal("fail", result.state)
-    assert.equal(15, result.observed)
-    assert.equal(16, result.expected)
-    assert.equal(1, result.index)
-    assert.matches("fails: repetition 1: observed 15, expected 16 %(fails in 4 of 4%)",
-      require("pmclua.experiment.expect").line(result))
-  end)
-
-  it("is of one iteration where it does not name iterations, as every value of a kernel", function()
-    support.need(support.have "cc", "no C compiler")
-    assert.equal("pass", expectation("page_faults == 5").state)
-    local result = expectation "page_faults == 4 +- 5%"
-    assert.same({ "fail", 5, 4 }, { result.state, result.observed, result.expected })
-  end)
-
-  it("may name metrics", function()
-    local result = run { events = { "page-faults" },
-      metrics = { "twice = 2 * page_faults", "more = twice + 1" }, workloads = { "true" }, repetitions = 2,
-      expect = { "more == 2 * page_faults + 1", "more < twice" } }
-    assert.same({ "pass", "fail" }, { result.expectations[1].state, result.expectations[2].state })
-  end)
-
-  it("may be of one workload, which must be there", function()
-    local declared = { events = { "page-faults" }, repetitions = 2,
-      workloads = { "true", pmc.command { "true", name = "again" } },
-      expect = { "again: page_faults == 0", "page_faults > 0" } }
-    local seen = {}
-    for _, found in ipairs(run(declared).expectations) do
-      seen[#seen + 1] = ("%s %s %s"):format(found.workload, found.state, found.text)
-    end
-    assert.same({ "true pass page_faults > 0", "again fail again: page_faults == 0",
-      "again pass page_faults > 0" }, seen)
-    declared.expect = "agan: page_faults == 0"
-    assert.matches("there is no workload 'agan', did you mean 'again'",
-      tostring(select(2, pcall(pmc.experiment, declared))))
   end)
 end)
 

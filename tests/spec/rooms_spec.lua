@@ -15,6 +15,7 @@ local function tree()
       .. "return M\n",
     ["lua/pmclua/cli/options.lua"] = 'local text = require "pmclua.base.text"\ntext.short()\nreturn {}\n',
     ["scripts/first.lua"] = "return {}\n",
+    ["tests/run.lua"] = "return {}\n",
     ["core/README.md"] = "# core\n\n## Folders\n\n| folder | what |\n|---|---|\n| host | facts |\n"
       .. "| runner | runs |\n\n## End\n",
     ["core/pmclua.h"] = "#define A\n\nint pmclua_pid(void);\n",
@@ -120,5 +121,15 @@ describe("the check of rooms", function()
       ["core/pmclua.h"] = tree()["core/pmclua.h"] .. "const char *pmclua_more(int32_t errnum);   /* a */\n",
       ["core/host/host.c"] = tree()["core/host/host.c"]
         .. "const char *pmclua_more(int32_t e) { return 0; }\n" })
+  end)
+
+  it("finds a file of more than 450 lines, and none in what programs include alone", function()
+    for _, path in ipairs { "scripts/first.lua", "tests/run.lua", "core/runner/main.c" } do
+      local text = tree()[path]
+      local longest = text .. ("\n"):rep(450 - select(2, text:gsub("\n", "")))
+      assert.equal("", findings({ [path] = longest }).out)
+      finds(path .. ": it has 451 lines, more than 450: divide it by subject", { [path] = longest .. "\n" })
+    end
+    assert.equal("", findings({ ["core/pmclua_mark.h"] = ("\n"):rep(800) }).out)
   end)
 end)
