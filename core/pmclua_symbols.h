@@ -301,8 +301,8 @@ int pmclua_symbols_member(struct pmclua_symbols *symbols, const struct pmclua_va
                           struct pmclua_member *member);
 
 /* Where samples of an event stand on this CPU. Walks a chain of loads for some milliseconds: `behind` of `samples` stand
- * directly behind the load. -errno as of opening it; -ENOTSUP: not on this kind of machine. */
-struct pmclua_skid { uint64_t samples, behind; };
+ * directly behind the load. -errno as of opening it, or of its ring (has_no_ring); -ENOTSUP: not on this kind of machine. */
+struct pmclua_skid { uint64_t samples, behind; int32_t has_no_ring; };
 int pmclua_skid_test(const struct pmclua_attr *attr, uint64_t period, uint32_t milliseconds, struct pmclua_skid *skid);
 
 /* FFI-END */

@@ -97,6 +97,7 @@ int pmclua_skid_test(const struct pmclua_attr *asked, uint64_t period, uint32_t 
     if (!chain)
         return -ENOMEM;
     int fd = pmclua_open(&attr, 0, -1, -1, 0), result = fd < 0 ? fd : ring_open(&ring, fd, RING_BYTES);
+    skid->has_no_ring = fd >= 0 && result < 0;
     if (result == 0)
         result = walk(&ring, fd, chain, milliseconds, skid);
     ring_close(&ring);

@@ -263,18 +263,20 @@ function M.member(its, variable, offset, most)
 end
 
 --- Where samples of an event stand on this CPU: how many were taken in a chain of loads, and how many of them directly
---- behind the load. nil, errno name and number where that cannot be found out.
+--- behind the load. nil and a failure, as explain.lua takes it, where that cannot be found out.
 ---@param attr table
 ---@param period number
 ---@param milliseconds integer
 ---@return { samples: number, behind: number }?
----@return string? code
----@return integer? errnum
+---@return table? failure
 function M.skid(attr, period, milliseconds)
   local raw, skid = ffi.new "struct pmclua_attr", ffi.new "struct pmclua_skid"
   local text = core.private_fill_attr(raw, attr)
   local result = C.pmclua_skid_test(raw, period, milliseconds, skid)
-  if result < 0 then return nil, core.errno_name(-result), -result, text end
+  if result < 0 then
+    return nil, { code = core.errno_name(-result), errnum = -result, pid = 0, cpu = -1, attr = attr,
+      ring = skid.has_no_ring == 1 or nil }, text
+  end
   return { samples = exact(skid.samples), behind = exact(skid.behind) }
 end
 

@@ -31,9 +31,9 @@ local function measured(event)
   local samples, behind = (text or ""):match "^(%d+) (%d+)$"
   if samples then return { samples = tonumber(samples), behind = tonumber(behind) } end
   local period = event.unit == "ns" and CLOCK_PERIOD or PERIOD
-  local skid, code = require("pmclua.core.data").skid(event.opened, period, MILLISECONDS)
+  local skid, failure = require("pmclua.core.data").skid(event.opened, period, MILLISECONDS)
   if skid and key then kept.keep(key, ("%d %d"):format(skid.samples, skid.behind)) end
-  return skid, code
+  return skid, failure
 end
 
 local function refuse(event, why)
@@ -49,9 +49,12 @@ function M.check(event)
   if not core.can_load "libcapstone.so.4" then
     refuse(event, "Capstone, which decodes instructions, is not installed (apt-get install libcapstone4)")
   end
-  local skid, code = measured(event)
-  if code == "ENOTSUP" then refuse(event, "pmclua does not decode this machine's instructions") end
-  if not skid then refuse(event, "the test of this CPU failed: " .. tostring(code)) end
+  local skid, failure = measured(event)
+  if not skid then
+    if failure.code == "ENOTSUP" then refuse(event, "pmclua does not decode this machine's instructions") end
+    failure.event = event.name
+    error(explain.open(failure), 0)
+  end
   if skid.samples < LEAST_SAMPLES then
     refuse(event, ("the test of this CPU had %d samples, too few"):format(skid.samples))
   end
