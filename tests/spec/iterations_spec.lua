@@ -37,6 +37,11 @@ describe("the iterations of kernels that are set side by side", function()
     assert.same({ 2 ^ 17, 2 ^ 17, 2 ^ 17 }, { of(1), of(2), of(3) })
   end)
 
+  it("are fewer where repetitions are to be short", function()
+    local of = search_of({ { "slow", 100 }, { "fast", 10 } }, { kind = "short" })
+    assert.same({ 2 ^ 15, 2 ^ 15 }, { of(1), of(2) })
+  end)
+
   it("are not fewer where a trial is interrupted", function()
     local function interrupted(_, length, number) return number % 3 == 0 and length + 8 * MS or length end
     local of = search_of({ { "a", 10 }, { "b", 10 } }, { trial = interrupted })

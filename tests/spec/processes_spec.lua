@@ -8,6 +8,8 @@ local support = require "tests.support"
 
 -- A kernel whose work is drawn once in each process; and one that writes its process's number down.
 local SOURCE = [[
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,6 +25,17 @@ void drawn(void *state, uint64_t n)
 {
     uint64_t sum = 0;
     while (n--) for (int i = 0; i < 100 + *(unsigned char *)state; i++) pmclua_keep(sum += i);
+}
+void placed(void *state, uint64_t n)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t may;
+    sched_getaffinity(0, sizeof may, &may);
+    FILE *file = fopen(getenv("TOLD"), "a");
+    (void)state;
+    fprintf(file, "%d %d\n", cpu, CPU_COUNT(&may));
+    while (n--) pmclua_keep(n);
+    fclose(file);
 }
 void *longer_setup(const struct pmclua_params *params) { return drawn_setup(params); }
 void longer(void *state, uint64_t n) { drawn(state, 50 * n); }
@@ -123,6 +136,37 @@ describe("kernels that are compared", function()
     assert.is_true(misses < 3)
   end)
 
+  -- The CPUs on which the runs of two kernels began, those of a pair of processes in one list.
+  local function places_of(cpus)
+    local file = support.folder() .. "/placed"
+    support.with_env({ TOLD = file }, function()
+      pmc.compare(kernel("a", "placed"), kernel("b", "placed"), { events = "duration_time", repetitions = 32,
+        processes = 8, warmup = 0, iterations = 3, quiet = true, store = false })
+    end)
+    local places = {}
+    for cpu, may in support.read(file):gmatch "(%d+) (%d+)" do
+      places[#places + 1] = cpu
+      assert.equal(cpus, tonumber(may))
+    end
+    -- One unrecorded run of each kernel, and four that are recorded.
+    assert.equal(8 * 10, #places)
+    return support.sequence(8, function(pair) return { unpack(places, 10 * pair - 8, 10 * pair) } end)
+  end
+
+  it("begin on one CPU in each pair of processes, and may leave it", function()
+    need()
+    local cpus = #require("pmclua.host.parts").allowed().cpus
+    support.need(cpus > 1, "one CPU")
+    -- What is preempted as it begins may go on elsewhere.
+    for try = 1, 3 do
+      local are_together = lists.all(places_of(cpus), function(pair)
+        return #lists.keys(lists.set(pair)) == 1
+      end)
+      if are_together then return end
+      assert.is_true(try < 3, "in three experiments processes of a pair began on two CPUs")
+    end
+  end)
+
   it("each keep their process where one alone is measured", function()
     need()
     local r = pmc.measure(kernel "a",
@@ -178,6 +222,28 @@ describe("how many processes there are", function()
     assert.equal(3, size_of(30, 250e6, 1e6))
     assert.equal(30, size_of(30, 2e9, 1e6))
     assert.equal(2, size_of(30, 2e9, 1e6, { processes = 15 }))
+  end)
+
+  -- Pairs that are made of cells whose longest repetition takes so long.
+  local function pairs_of(length_ns, declaration, cell)
+    local session = { renew = function() end, start_ahead = function() end, runner_of = function() end }
+    local planned = plan(3)
+    for key, value in pairs(cell or {}) do planned.cells[3].workload[key] = value end
+    declaration = support.merged({ baseline = "a", is_count_open = true }, declaration)
+    local drawn = processes.new(declaration, planned, 30, session)
+    for i, each in ipairs(planned.cells) do drawn:note_trial(each, 1e6, length_ns / i) end
+    drawn:enter({ cell = planned.cells[1], index = 1 }, { workload = 1 })
+    return 30 + drawn:more()
+  end
+
+  it("holds more pairs of short repetitions where the script leaves their number open", function()
+    assert.same({ 120, 120, 60, 30, 30 },
+      { pairs_of(1e4), pairs_of(5e5), pairs_of(1e6), pairs_of(2e6), pairs_of(1e9) })
+    assert.equal(30, pairs_of(1e4, { is_count_open = false }))
+    assert.equal(30, pairs_of(1e4, { sample = { "cycles" } }))
+    assert.equal(30, pairs_of(1e4, { layout = "randomise", layout_runs = 2 }))
+    assert.equal(30, pairs_of(1e4, nil, { thread_count = function() return 2 end }))
+    assert.equal(30, pairs_of(1e4, nil, { in_runner = false }))
   end)
 
   it("is one of kernels with too few repetitions for an interval", function()

@@ -7,6 +7,8 @@ local support = require "tests.support"
 local FAULTS, TASK_CLOCK = support.software(2), support.software(1)
 
 local KERNELS = [[
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <pthread.h>
@@ -58,6 +60,15 @@ static void *make_noise(void *nothing) { for (;;) { touch_pages(1); touched++; u
 void *noise_setup(const struct pmclua_params *params) { pthread_t t; pthread_create(&t, 0, make_noise,
   0); return 0; }
 void noise(void *state, uint64_t iterations) {}
+static int place;
+void placed_reset(void *state, uint64_t iterations) { place = sched_getcpu(); }
+/* As many pages as there are CPUs that it may use, and 1000 more for each below the one where it began. */
+void placed(void *state, uint64_t iterations)
+{
+    cpu_set_t may;
+    sched_getaffinity(0, sizeof may, &may);
+    touch_pages(1000 * (uint64_t)place + (uint64_t)CPU_COUNT(&may));
+}
 void nap(void *state, uint64_t iterations) { usleep(5000); }
 void *noise_and_nap_setup(const struct pmclua_params *params) { return noise_setup(params); }
 /* Until the thread has touched a page from its beginning to its end meanwhile, for a second at most. */
@@ -299,6 +310,22 @@ describe("the runner", function()
     assert.matches("no symbol 'nothing'", run_kernel("nothing").output)
     local id = runner:workload(function(m) m:text("library", "/nowhere.so"):text("symbol", "f") end)
     assert.matches("/nowhere.so", run(id, { in_runner = true }).output)
+  end)
+
+  it("begins a kernel's run on the CPU that it is told, and keeps it from none", function()
+    support.need(support.have "cc", "no C compiler")
+    local cpus = require("pmclua.host.parts").allowed().cpus
+    local id, missed = kernel "placed", 0
+    run(id, { in_runner = true })
+    for i = 1, 20 do
+      local cpu = cpus[i % math.min(#cpus, 4) + 1]
+      local pages = run(id, { in_runner = true, start_cpu = cpu }).readings[3]
+      assert.equal(#cpus, pages % 1000)
+      missed = missed + (pages == 1000 * cpu + #cpus and 0 or 1)
+    end
+    -- What is preempted as it begins may go on elsewhere.
+    assert.is_true(missed <= 1)
+    assert.equal("done", run(id, { in_runner = true, start_cpu = 1023 }).outcome)
   end)
 
   it("sends a kernel's standard output nowhere unless asked", function()

@@ -38,6 +38,21 @@ static int pin_seat(const struct run *run, cpu_set_t *before)
     return sched_setaffinity(0, sizeof run->cpus, &run->cpus) < 0 ? -errno : 0;
 }
 
+/* Goes to the CPU that the run asks for, and may leave it again at once: threads that the kernel starts go where they
+ * like. Where that CPU is not there any more, or not ours, the call begins where it is. */
+static void go_to_start(const struct run *run)
+{
+    cpu_set_t before, start;
+    int cpu = (int)run->start_cpu - 1;
+    if (!run->start_cpu || run->pinned || cpu >= CPU_SETSIZE || sched_getcpu() == cpu
+        || sched_getaffinity(0, sizeof before, &before) < 0)
+        return;
+    CPU_ZERO(&start);
+    CPU_SET(cpu, &start);
+    if (CPU_ISSET(cpu, &before) && sched_setaffinity(0, sizeof start, &start) == 0)
+        sched_setaffinity(0, sizeof before, &before);
+}
+
 /* The measured call itself, by the thread's counters or by callgrind. */
 static int call_measured(struct team_thread *thread, const struct measured_call *call, void *state)
 {
@@ -68,6 +83,8 @@ static void measure_step(struct team_thread *thread, void *argument)
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
     int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
+    if (thread->team->count == 1 && !kernel->pinned)
+        go_to_start(call->run);
     if (kernel->reset) {
         kernel->reset(state, call->run->iterations);
         kernel_end_if_forked();           /* it would wait for threads that it has not got */

@@ -20,6 +20,7 @@ static uint64_t *number_of(struct run *run, uint32_t kind)
     case PMCLUA_F_NO_HUGE_PAGES:   return &run->no_huge_pages;
     case PMCLUA_F_SCATTER_BYTES:   return &run->scatter_bytes;
     case PMCLUA_F_NODE:            return &run->node;
+    case PMCLUA_F_START_CPU:       return &run->start_cpu;
     case PMCLUA_F_INHERIT:         return &run->inherit;
     case PMCLUA_F_STOP_AT_FAILURE: return &run->stop_at_failure;
     case PMCLUA_F_TAKE:            return &run->take;
@@ -42,8 +43,9 @@ static int take_field(void *owner, const struct message_field *field)
     uint64_t *number = number_of(run, field->kind);
     if (!number || field_u64(field, number) < 0)
         return -EPROTO;
-    if (field->kind == PMCLUA_F_NODE)
-        run->node++;
+    /* 0 says that there was none. */
+    if (field->kind == PMCLUA_F_NODE || field->kind == PMCLUA_F_START_CPU)
+        (*number)++;
     return 0;
 }
 

@@ -12,7 +12,7 @@ struct run {
     uint64_t id, workload, events, iterations, repetitions, timeout_ns, capture_limit;
     uint64_t padding, fixed_addresses, stack_offset, cold_bytes, no_huge_pages, scatter_bytes, inherit;
     uint64_t stop_at_failure, take, simulated, enter_point, leave_point, wake_point;
-    uint64_t node;                     /* + 1; 0: any */
+    uint64_t node, start_cpu;          /* + 1; 0: any */
     int pinned;
     cpu_set_t cpus;
 };

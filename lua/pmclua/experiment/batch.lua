@@ -35,10 +35,12 @@ local function is_over(run, step)
   return run.done and run.done:has(step) or run.simulation and run.simulation:has_enough(step)
 end
 
--- Limits on simulated counts may take more blocks than were asked for.
-local function simulated_enough(declaration, run)
-  return run.simulation and function(blocks)
-    return blocks >= declaration.repetitions and not run.simulation:wants_more(blocks)
+-- Limits on simulated counts may take more blocks than were asked for, and short kernels more than is usual.
+local function declared_enough(declaration, run)
+  return function(blocks)
+    local more = run.processes and not run.barrier and run.processes:more() or 0
+    return blocks >= declaration.repetitions + more
+      and not (run.simulation and run.simulation:wants_more(blocks))
   end
 end
 
@@ -48,7 +50,7 @@ end
 ---@param run pmclua.Run
 ---@return fun(): table[]? steps
 function M.batches(declaration, plan, run)
-  local next_step = planner.steps(declaration, plan, run.enough or simulated_enough(declaration, run))
+  local next_step = planner.steps(declaration, plan, run.enough or declared_enough(declaration, run))
   local most = can_batch(declaration, run) and MOST or 1
   local function next_wanted()
     local step = next_step()

@@ -442,7 +442,7 @@ function M.compare(...)
   local workloads, options = require("pmclua.base.arguments").split(...)
   local first = require("pmclua.workload").from(workloads[1])
   if first then workloads[1] = first end
-  return run_workloads(workloads, options, { repetitions = 30, warmup = 2, baseline = first and first.name })
+  return run_workloads(workloads, options, { warmup = 2, baseline = first and first.name })
 end
 
 return M

@@ -15,6 +15,8 @@ local M = {}
 local LIMITS = {
   -- ns: two reads (about 2 µs) are under 1 % of a repetition
   time = { target = 1e6, most = 1e8, least = 1e5, trials = 5 },
+  -- of many short pairs (processes.lua): the reads are 1 % of both sides
+  short = { target = 2.5e5, most = 1e8, least = 1e5, trials = 5 },
   -- instructions under Valgrind, which are the same in each trial
   simulated = { target = 1e6, most = 3e7, least = 1e5, trials = 1 },
 }
@@ -58,7 +60,7 @@ end
 --- Prepares to search.
 ---@param declaration pmclua.Declaration
 ---@param cells pmclua.PlannedCell[]
----@param kind "time"|"simulated"
+---@param kind "time"|"short"|"simulated"
 ---@param measure fun(cell: pmclua.PlannedCell, iterations: integer): number?, table?
 ---@return pmclua.IterationSearch
 function M.new(declaration, cells, kind, measure)

@@ -3,7 +3,8 @@
 -- The addresses, physical pages and random draws of setup that a process happens to get are the same in all its
 -- repetitions, so it is processes that vary. Kernels that are set side by side get new ones every few repetitions.
 -- Invariant: all cells get theirs in the same block, so that the processes of two cells are pairs; none begins with the
--- pages of the one before it, in their order.
+-- pages of the one before it, in their order; the processes of one number begin their repetitions on one CPU, as
+-- other work slows each CPU down at times of its own.
 
 local lists = require "pmclua.base.lists"
 local machine = require("pmclua.base.lazy").module "pmclua.host.machine"
@@ -20,13 +21,22 @@ local PAGE_BYTES, MOST_PAGES = 4096, 2 ^ 14
 local EMPTY_PAGES = 64      -- that a runner has by itself
 local FEW_PAGES = 16        -- of a kernel: which ones it has makes no difference to any cache
 
+-- Pairs of kernels where the script does not say how many. Short repetitions are many: what other work does to a pair
+-- then falls on both, and the median of a process is not moved by the pairs on which it does not.
+local MOST_PAIRS = 120
+local PAIRS_NS = 60e6       -- what they take of each cell at most, as long as 30 would not take longer
+
 ---@class pmclua.Processes
 ---@field session pmclua.Session
----@field most integer repetitions of each cell
+---@field declared integer repetitions of each cell, as the script has it
+---@field most integer those that there will be
+---@field are_short boolean whether these are to be short, as the two sides of a pair then meet the same other work
+---@field is_open boolean whether there may be more of them than declared
 ---@field wanted integer processes of each cell
 ---@field is_asked boolean whether the script says how many
 ---@field size? integer repetitions of one process, once that was decided
 ---@field current? integer number of the process that runs, the same of all cells
+---@field start_cpu? integer where repetitions in the current processes begin
 ---@field before integer processes that a stored run had
 ---@field first integer repetitions that a stored run has begun
 ---@field ids table<pmclua.PlannedCell, integer> the session's numbers of their workloads
@@ -39,6 +49,26 @@ Processes.__index = Processes
 local function first_size(declaration)
   if declaration.layout == "randomise" then return declaration.layout_runs end
   return declaration.stop and not declaration.processes and ADAPTIVE or nil
+end
+
+-- Threads wait for each other at the beginning and end of a repetition, and samples are few: those stay as they
+-- are.
+local function can_be_short(declaration, cells)
+  local is_compared = declaration.baseline ~= nil or declaration.against ~= nil
+  if not is_compared or declaration.sample or declaration.layout then return false end
+  return lists.all(cells, function(cell)
+    local workload = cell.workload
+    local threads = workload.thread_count and workload:thread_count(cell.levels) or 1
+    return workload.in_runner and threads <= 1
+  end)
+end
+
+--- How many pairs there may be of kernels whose repetitions turn out to be short; nil: as many as declared.
+---@param declaration pmclua.Declaration
+---@param cells pmclua.PlannedCell[]
+---@return integer?
+function M.most_pairs(declaration, cells)
+  return declaration.is_count_open and can_be_short(declaration, cells) and MOST_PAIRS or nil
 end
 
 --- The processes of an experiment; nil where each kernel has one from beginning to end.
@@ -54,8 +84,10 @@ function M.new(declaration, plan, most, session, done)
   local are_drawn = asked and asked > 1
     or not asked and #kernels > 1 and most > FEW_REPETITIONS and not declaration.target
   if #kernels == 0 or not are_drawn then return nil end
-  return setmetatable({ session = session, most = most, wanted = asked or WANTED, is_asked = asked ~= nil,
-    size = first_size(declaration), ids = {}, fresh = {}, costs = {}, scatter = {},
+  local are_short = can_be_short(declaration, plan.cells)
+  return setmetatable({ session = session, most = most, are_short = are_short,
+    declared = most, is_open = M.most_pairs(declaration, plan.cells) ~= nil, wanted = asked or WANTED,
+    is_asked = asked ~= nil, size = first_size(declaration), ids = {}, fresh = {}, costs = {}, scatter = {},
     before = done and done.process or 0, first = done and done.last or 0 }, Processes)
 end
 
@@ -78,8 +110,18 @@ local function affordable(self)
   return round_ns > 0 and math.max(all_ns, LEAST_EXTRA_NS) / round_ns or math.huge
 end
 
+-- How many pairs there are to be, by how long the cells' repetitions are.
+local function pairs_of(self)
+  local longest_ns = 0
+  for _, cost in pairs(self.costs) do longest_ns = math.max(longest_ns, cost.length_ns) end
+  if not self.is_open or longest_ns == 0 then return self.most end
+  local in_each = math.floor(math.min(MOST_PAIRS, PAIRS_NS / longest_ns) / self.wanted)
+  return math.max(self.most, in_each * self.wanted)
+end
+
 -- Repetitions of one process; all of them where starting enough of them takes too long.
 local function decide(self)
+  self.most = pairs_of(self)
   local can = self.is_asked and self.wanted or math.min(self.wanted, affordable(self))
   if can < self.wanted and can < FEWEST then return math.huge end
   return math.max(1, math.floor(self.most / can))
@@ -129,16 +171,34 @@ function Processes:enter(step, job)
   local is_first = self.ids[step.cell] == nil
   self.ids[step.cell] = job.workload
   if step.process ~= self.current then
-    self.current = step.process
+    self.current, self.start_cpu = step.process, nil
     renew_all(self, job)
   elseif is_first then
     renew(self, step.cell)
   end
-  job.scatter_bytes = self.scatter[step.cell]
+  job.scatter_bytes, job.start_cpu = self.scatter[step.cell], self.start_cpu
   local is_new = self.fresh[step.cell] == true
   self.fresh[step.cell] = nil
   return is_new
 end
+
+-- The CPU that a process ran on last: field 39 of its stat, of which the name, in brackets, may hold anything.
+local CPU_OF_STAT = "^.*%)" .. (" %S+"):rep(36) .. " (%d+)"
+
+--- Keeps a step, and those of its process that follow, on the CPU where Linux put the first.
+---@param job table of Session:run that has just run, changed
+function Processes:stay(job)
+  if not self.start_cpu then
+    local pid = self.session:runner_of(job.workload)
+    local line = pid and machine.line(("/proc/%d/stat"):format(pid))
+    self.start_cpu = tonumber((line or ""):match(CPU_OF_STAT))
+  end
+  job.start_cpu = self.start_cpu
+end
+
+--- How many repetitions of each cell there are beyond those declared.
+---@return integer
+function Processes:more() return self.most - self.declared end
 
 --- The number of a kernel's only process: that of a resumed run is another than those before.
 ---@param done? pmclua.Done what a stored run has

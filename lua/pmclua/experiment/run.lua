@@ -207,6 +207,7 @@ end
 local function enter_process(self, step, job)
   if not self.processes:enter(step, job) then return nil end
   local result = self.session:run(job)
+  self.processes:stay(job)
   return result.outcome ~= "done" and result or nil
 end
 
@@ -346,7 +347,9 @@ end
 local function show_progress(self, step)
   if self.progress then
     local simulation = self.simulation and self.simulation:expected(step)
-    self.progress:begin(step.order, self.plan.runs, step, self.declaration.stop, simulation)
+    local plan, more = self.plan, self.processes and self.processes:more() or 0
+    local runs = plan.runs + more * #plan.cells * #plan.passes
+    self.progress:begin(step.order, runs, step, self.declaration.stop, simulation)
   end
 end
 

@@ -59,7 +59,9 @@ end
 local function search_of(self, kind)
   if self.searches[kind] then return self.searches[kind] end
   local run = self.run
-  local search = iterations.new(run.declaration, run.plan.cells, kind, function(cell, count)
+  local are_short = kind == "time" and run.processes and run.processes.are_short
+  local limits = are_short and "short" or kind
+  local search = iterations.new(run.declaration, run.plan.cells, limits, function(cell, count)
     if core.interrupts() > 0 then return nil, INTERRUPTED end
     return TRY[kind](self, cell, count)
   end)

@@ -63,6 +63,7 @@ function M.take(declaration, share)
   declaration.share = share
   if share.by ~= "blocks" then return end
   local all = declaration.repetitions
+  declaration.is_count_open = false
   local function before(index) return math.floor(index * all / share.count) end
   declaration.repetitions = before(share.index) - before(share.index - 1)
   declaration.seed = (declaration.seed + share.index) % 2 ^ 31

@@ -100,6 +100,14 @@ local function add_stop(lines, declaration)
   M.add(lines, "  stops: ", table.concat(limits, "; "))
 end
 
+local function add_more(lines, declaration, plan)
+  local processes = require "pmclua.experiment.processes"
+  local most = not declaration.stop and processes.most_pairs(declaration, plan.cells)
+  if most and most > declaration.repetitions then
+    M.add(lines, "  of short repetitions more: ", ("%d at most, the shorter the more"):format(most))
+  end
+end
+
 local SHOWN, UNITS = 12, 40         -- cells, and places of an order, that a screen has room for
 
 --- Adds the cells.
@@ -154,6 +162,7 @@ function M.render(declaration, plan, is_short)
     at_most,
     most, at_most, text.plural(plan.runs, "run"), declaration.seed))
   add_stop(lines, declaration)
+  add_more(lines, declaration, plan)
   M.add_passes(lines, declaration, plan)
   M.add_others(lines, declaration.events)
   M.add_cells(lines, declaration, plan, is_short)

@@ -1,10 +1,9 @@
 --- clusters.lua: repetitions that are not independent: those of one process of a kernel, or of one drawn layout.
 --
--- Invariant: where there are several clusters, it is their means that are compared and have intervals. Of all
+-- Invariant: where there are several clusters, it is their medians that are compared and have intervals. Of all
 -- repetitions, where layouts differ by more than runs do, an interval would hold the truth in 87 of 100
 -- (tests/bench/honesty.lua); of a kernel that draws its work at random in setup, in none.
 
-local average = require("pmclua.stats.mean").average
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 
@@ -75,7 +74,7 @@ function M.of_pairs(ours, theirs, indices) return M.of_blocks({ ours, theirs }, 
 ---@return "layouts"|"processes"
 function M.word(cell) return cell.result.header.layouts and "layouts" or "processes" end
 
--- ---- means -----------------------------------------------------------------------------------------------
+-- ---- medians ---------------------------------------------------------------------------------------------
 
 local function grouped(values, ids)
   local groups, by_id = {}, {}
@@ -100,35 +99,56 @@ function M.groups(cell, values)
   return grouped(values.list, lists.map(values.rows, function(row) return of(values.block.index[row]) end))
 end
 
--- Equal values give that value, without rounding.
-local function geometric_mean(list)
-  return order.are_equal(list) and list[1] or math.exp(average(lists.map(list, math.log)))
+-- No number where one of them is not finite: the verdict then says so.
+local function median(list)
+  local sorted = order.sorted(list)
+  return sorted and order.median_of(sorted) or 0 / 0
 end
 
--- Geometric where all values are above 0: the median of arithmetic means of skewed values is not theirs.
-local function fitting_mean(...)
-  local are_positive = lists.all({ ... }, function(list)
-    return lists.all(list, function(value) return value > 0 end)
-  end)
-  return are_positive and geometric_mean or average
+-- On the scale of logarithms where all values are above 0: of two values the geometric mean then, else the mean.
+local function middle(list, are_positive)
+  if order.are_equal(list) then return list[1] end
+  return are_positive and math.exp(median(lists.map(list, math.log))) or median(list)
 end
 
---- The mean of each cluster; the values themselves where repetitions are independent.
+local function are_positive(list) return lists.all(list, function(value) return value > 0 end) end
+
+--- The median of each cluster; the values themselves where repetitions are independent.
 ---@param cell pmclua.Cell
 ---@param values pmclua.Values of the cell
 ---@return number[]
-function M.means(cell, values)
+function M.medians(cell, values)
   local groups = M.groups(cell, values)
-  return groups and lists.map(groups, fitting_mean(values.list)) or values.list
+  if not groups then return values.list end
+  local has_logarithms = are_positive(values.list)
+  return lists.map(groups, function(list) return middle(list, has_logarithms) end)
 end
 
---- Values of pairs of repetitions as one pair for each cluster; of more than two sides as well.
+-- The middle of what a side is to the reference in the pairs of a cluster, and the reference's own: as one value.
+local function relative(list, reference, has_logarithms)
+  local own = middle(reference, has_logarithms)
+  if order.are_equal(list) and order.are_equal(reference) then return list[1] end
+  local differences = {}
+  for i, value in ipairs(list) do
+    differences[i] = has_logarithms and math.log(value / reference[i]) or value - reference[i]
+  end
+  local between = median(differences)
+  return has_logarithms and own * math.exp(between) or own + between
+end
+
+--- Values of pairs of repetitions as one pair for each cluster, whose ratio (where a value is not above 0, difference) is
+--- the median of the cluster's pairs; of more than two sides as well, by what each is to the first.
 ---@param ids any[] of M.of_blocks
 ---@param ... number[] the values of each side
 ---@return number[] ... of each side
 function M.pairs(ids, ...)
-  local mean = fitting_mean(...)
-  return unpack(lists.map({ ... }, function(values) return lists.map(grouped(values, ids), mean) end))
+  local has_logarithms = lists.all({ ... }, are_positive)
+  local groups = lists.map({ ... }, function(values) return grouped(values, ids) end)
+  return unpack(lists.map(groups, function(clusters)
+    local out = {}
+    for i, list in ipairs(clusters) do out[i] = relative(list, groups[1][i], has_logarithms) end
+    return out
+  end))
 end
 
 --- A reason about too few values, in terms of clusters.

@@ -170,7 +170,7 @@ local function unpaired_values(pair, name, are_simulated)
   local ours, theirs = read_cell(pair.cell, name), read_cell(pair.baseline, name)
   pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
   if are_simulated then return ours.list, theirs.list end
-  return clusters.means(pair.cell, ours), clusters.means(pair.baseline, theirs)
+  return clusters.medians(pair.cell, ours), clusters.medians(pair.baseline, theirs)
 end
 
 -- Values of both sides, in the order of blocks where they are paired; of processes or layouts where these were drawn.

@@ -114,7 +114,7 @@ end
 -- ---- relative: new against old, each a cell and what was found in it -----------------------------------------
 
 local function independent(side_values)
-  return clusters.means(side_values.cell, side_values.found)
+  return clusters.medians(side_values.cell, side_values.found)
 end
 
 local function compare_paired(new, old, level)

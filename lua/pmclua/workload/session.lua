@@ -204,6 +204,7 @@ local function send(self, job, repetitions)
   if points and points.wake then message:number("wake_point", points.wake) end
   if job.take then message:number("take", job.take) end
   if job.scatter_bytes then message:number("scatter_bytes", job.scatter_bytes) end
+  if job.start_cpu then message:number("start_cpu", job.start_cpu) end
   if job.stop_at_failure then message:number("stop_at_failure", 1) end
   add_layout(message, job.layout or {})
   return define(self, job.workload) and define(self, job.events) and self.host.runner:send(message)
@@ -322,14 +323,14 @@ end
 --- life, and after an interrupt, no more follow.
 ---@param job { workload: integer, events?: integer, iterations?: number, repetitions?: integer,
 ---   timeout_ns?: number, in_runner?: boolean, is_launch?: boolean, capture_limit?: integer, layout?: table,
----   scatter_bytes?: integer, stop_at_failure?: boolean, is_over?: boolean, is_empty?: boolean, take?: integer,
----   simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] },
+---   scatter_bytes?: integer, start_cpu?: integer, stop_at_failure?: boolean, is_over?: boolean, is_empty?: boolean,
+---   take?: integer, simulated?: { owner: integer, words: fun(is_switched: boolean?, layout: table): string[] },
 ---   meanwhile?: fun() }
 ---   in_runner: a kernel; is_launch: it ends what it has started elsewhere, if it has time; is_empty: one that does
 ---   nothing and is ours; take: of core.take; simulated: in the runner of the kernel `owner`, which these words start
 ---   and callgrind counts, is_switched where the kernel starts threads; stop_at_failure: a repetition that does not
 ---   end well is the last; is_over: set meanwhile, the running one is; scatter_bytes: what a kernel's new process draws
----   its pages from; meanwhile: called once it runs;
+---   its pages from; start_cpu: where a kernel's measured call begins; meanwhile: called once it runs;
 ---   layout: { padding, stack_offset, fixed_addresses, cpus, cold_bytes, no_huge_pages, node }
 ---@param take fun(result: table)
 function Session:run_each(job, take)
