@@ -129,12 +129,12 @@ end
 
 --- The items by what `f` gives of them, in the order in which each is first given; none of those that it gives nil.
 ---@param list table
----@param f fun(item: any): any
+---@param f fun(item: any, place: integer): any
 ---@return { key: any, [integer]: any }[]
 function M.groups(list, f)
   local groups, by_key = {}, {}
-  for _, item in ipairs(list) do
-    local key = f(item)
+  for place, item in ipairs(list) do
+    local key = f(item, place)
     if key ~= nil and not by_key[key] then
       by_key[key] = { key = key }
       groups[#groups + 1] = by_key[key]
@@ -142,6 +142,16 @@ function M.groups(list, f)
     if key ~= nil then table.insert(by_key[key], item) end
   end
   return groups
+end
+
+--- The least and the greatest of numbers; of none infinity, and minus that.
+---@param list number[]
+---@return number least
+---@return number most
+function M.range(list)
+  local least, most = math.huge, -math.huge
+  for i = 1, #list do least, most = math.min(least, list[i]), math.max(most, list[i]) end
+  return least, most
 end
 
 --- The items as keys, each with the value true.

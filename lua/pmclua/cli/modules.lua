@@ -9,10 +9,6 @@ local M = {}
 -- Modules that pmclua needs, and their Debian packages.
 local NEEDED = { dkjson = "lua-dkjson", lfs = "lua-filesystem", lpeg = "lua-lpeg" }
 
----@class pmclua.modules.Templates as package.path and package.cpath have them
----@field path string
----@field cpath string
-
 --- The templates of `text` that begin at the root; where a variable has them, those alone that may decide what runs.
 local function from_root(text, variable)
   local list = {}

@@ -63,11 +63,6 @@ local function by_row(cell, name, block)
   return function(row) return by_block[block.index[row]] end, summary.list
 end
 
----@class pmclua.BenchmarkCounter
----@field name string
----@field at fun(row: integer): number?
----@field list number[]
-
 local function counters(cell, block)
   local list = lists.map(require("pmclua.report.tables").names(cell.result), function(field)
     local at, values = by_row(cell, field, block)

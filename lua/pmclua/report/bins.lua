@@ -1,6 +1,8 @@
 --- bins.lua: how many values, or calls of a region, lie where: bins of equal width or equal ratio; a distribution as
 --- five characters, a share as a bar.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 ---@class pmclua.Bins
@@ -74,8 +76,7 @@ end
 ---@return pmclua.Bins? bins
 ---@return integer[]? counts
 function M.of_values(values, count, log)
-  local low, high = math.huge, -math.huge
-  for i = 1, #values do low, high = math.min(low, values[i]), math.max(high, values[i]) end
+  local low, high = lists.range(values)
   if low >= high then return nil end
   local bins = M.new(low, high, count, log)
   local counts = no_counts(bins)

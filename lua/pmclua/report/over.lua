@@ -190,11 +190,7 @@ local function folded_words(by, outliers)
 end
 
 local function times_of(row, values)
-  local least, most = math.huge, -math.huge
-  for _, outlier in ipairs(values) do
-    local times = outlier.value / row.median
-    least, most = math.min(least, times), math.max(most, times)
-  end
+  local least, most = lists.range(lists.map(values, function(outlier) return outlier.value / row.median end))
   local low, high = ("%.3g"):format(least), ("%.3g"):format(most)
   return low == high and low or ("%s … %s"):format(low, high)
 end

@@ -77,14 +77,13 @@ function M.arrange(result, by)
   local shown, grid = result:list(), { rest = {}, cells = {} }
   local varies = cells.varying(shown)
   grid.columns = lists.unique(lists.map(shown, function(cell) return cell_key.level(cell, by) end))
-  for _, cell in ipairs(shown) do
-    local rest = rest_of(cell, by, varies)
-    if not grid.cells[rest] then
-      grid.cells[rest] = {}
-      grid.rest[#grid.rest + 1] = rest
+  local groups = lists.groups(shown, function(cell) return rest_of(cell, by, varies) end)
+  for i, same in ipairs(groups) do
+    grid.rest[i], grid.cells[same.key] = same.key, {}
+    for _, cell in ipairs(same) do
+      local level = cell_key.level(cell, by)
+      if level ~= nil then grid.cells[same.key][level] = cell end
     end
-    local level = cell_key.level(cell, by)
-    if level ~= nil then grid.cells[rest][level] = cell end
   end
   return grid
 end

@@ -173,12 +173,8 @@ local function lay_out_alone(result, grid, swept, name)
   return { { rows = list, columns = columns, notes = notes_under(grid, name, rows.region_note) } }
 end
 
----@class pmclua.Swept a quantity whose tables are laid out
----@field name string
----@field per pmclua.Metric? its cost of one element
----@field swept string the factor that goes down
----@field verdicts table? compared rows by cell, and `groups` that have any
-
+-- `about`: a quantity's name; `per`, its cost of one element; `swept`, the factor that goes down; `verdicts`, compared rows
+-- by cell, and `groups` that have any.
 local function lay_out(result, grid, swept, about)
   local compared = lists.where(grid.groups, function(group)
     return about.verdicts and about.verdicts.groups[group]

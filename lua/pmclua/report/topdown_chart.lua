@@ -33,15 +33,10 @@ end
 
 -- Colours: nodes over their threshold, if there is one cell; else each cell's bars.
 local function series_of(nodes, of_cell, cells)
-  local list, by_colour = {}, {}
+  local bars, thickness = {}, THICK / #cells
   local function add(colour, title, item)
-    if not by_colour[colour] then
-      by_colour[colour] = { style = "rows", colour = colour, title = title, data = {} }
-      list[#list + 1] = by_colour[colour]
-    end
-    table.insert(by_colour[colour].data, item)
+    bars[#bars + 1] = { colour = colour, title = title, item = item }
   end
-  local thickness = THICK / #cells
   for i, node in ipairs(nodes) do
     for k, cell in ipairs(cells) do
       local row = of_cell[k][node]
@@ -51,6 +46,9 @@ local function series_of(nodes, of_cell, cells)
       elseif item then add(BLUE, "not over it", item) end
     end
   end
+  local list = lists.map(lists.groups(bars, function(own) return own.colour end), function(same)
+    return { style = "rows", colour = same.key, title = same[1].title, data = lists.column(same, "item") }
+  end)
   table.sort(list, function(a, b) return a.colour > b.colour == (#cells == 1) and a ~= b end)
   return list
 end

@@ -1,5 +1,6 @@
 --- topdown_plan.lua: what `pmclua topdown --plan` prints: nodes, passes and runs of each round.
 
+local lists = require "pmclua.base.lists"
 local plan = require "pmclua.report.plan"
 local terminal = require "pmclua.host.terminal"
 local text = require "pmclua.base.text"
@@ -9,19 +10,11 @@ local M = {}
 local function shown(name) return text.safe((name:gsub("^tma_", ""))) end
 
 local function add_nodes(lines, round)
-  local there, lacking, absent = {}, {}, {}
-  for _, name in ipairs(round.nodes) do
-    local event = round.absent[name]
-    if not event then there[#there + 1] = shown(name)
-    else
-      if not absent[event] then lacking[#lacking + 1], absent[event] = event, {} end
-      table.insert(absent[event], shown(name))
-    end
-  end
-  if #there > 0 then plan.add(lines, "  nodes: ", table.concat(there, ", ")) end
-  for _, event in ipairs(lacking) do
-    plan.add(lines, "  absent: ", ("%s, for want of %s"):format(table.concat(absent[event], ", "),
-      text.safe(event)))
+  local function names(nodes) return table.concat(lists.map(nodes, shown), ", ") end
+  local there = lists.where(round.nodes, function(name) return not round.absent[name] end)
+  if #there > 0 then plan.add(lines, "  nodes: ", names(there)) end
+  for _, lacking in ipairs(lists.groups(round.nodes, function(name) return round.absent[name] end)) do
+    plan.add(lines, "  absent: ", ("%s, for want of %s"):format(names(lacking), text.safe(lacking.key)))
   end
 end
 

@@ -76,18 +76,7 @@ function M.word(cell) return cell.result.header.layouts and "layouts" or "proces
 
 -- ---- medians ---------------------------------------------------------------------------------------------
 
-local function grouped(values, ids)
-  local groups, by_id = {}, {}
-  for i, value in ipairs(values) do
-    local id = ids[i]
-    if not by_id[id] then
-      by_id[id] = {}
-      groups[#groups + 1] = by_id[id]
-    end
-    table.insert(by_id[id], value)
-  end
-  return groups
-end
+local function grouped(values, ids) return lists.groups(values, function(_, i) return ids[i] end) end
 
 --- Values by cluster.
 ---@param cell pmclua.Cell

@@ -58,12 +58,6 @@ local function smallest_region(line)
   return math.max(1, math.ceil(a * (1 - OVERHEAD) / OVERHEAD / b - 1e-9))
 end
 
-local function extent(x)
-  local least, most = math.huge, 0
-  for i = 1, #x do least, most = math.min(least, x[i]), math.max(most, x[i]) end
-  return least, most
-end
-
 ---@class pmclua.FitPoints: pmclua.Series
 ---@field blocks integer[] repetition of each point
 ---@field clusters any[]? process or layout of each point, where these were drawn
@@ -106,7 +100,7 @@ function M.line(points)
   end
   line.exact = line.exact and not points.rough
   if points.clusters and not line.exact then set_interval_of_clusters(line, points) end
-  line.least, line.most = extent(points.x)
+  line.least, line.most = lists.range(points.x)
   line.linear, line.smallest = is_linear(line), smallest_region(line)
   return line
 end

@@ -131,11 +131,6 @@ end
 
 -- ---- which cells -------------------------------------------------------------------------------------------
 
----@class pmclua.GatedCell
----@field cell pmclua.Cell
----@field befores pmclua.Cell[] of each run of the baseline; false where one has none
----@field paired boolean
-
 -- One run of the baseline: its cells by their keys, and these in order.
 ---@class pmclua.BaselineRun
 ---@field keys string[]

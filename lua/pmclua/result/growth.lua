@@ -44,16 +44,9 @@ function Growth:__tostring() return self:sentence() end
 ---@param over string the factor
 ---@return pmclua.Cell[][]
 function M.groups(result, over)
-  local groups, order = {}, {}
-  for _, cell in ipairs(result:list()) do
-    local key = cell_key.of(cell.workload, lists.without(cell.levels, over), cell)
-    if not groups[key] then
-      groups[key] = {}
-      order[#order + 1] = groups[key]
-    end
-    table.insert(groups[key], cell)
-  end
-  return order
+  return lists.groups(result:list(), function(cell)
+    return cell_key.of(cell.workload, lists.without(cell.levels, over), cell)
+  end)
 end
 
 -- Sizes and medians of the cells that have both, and those cells.

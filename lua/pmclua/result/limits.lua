@@ -31,8 +31,7 @@ end
 local function why_absent(observed) return observed.why or observed.status end
 
 local function spread_of(list)
-  local least, most = list[1], list[1]
-  for i = 2, #list do least, most = math.min(least, list[i]), math.max(most, list[i]) end
+  local least, most = lists.range(list)
   return most - least
 end
 

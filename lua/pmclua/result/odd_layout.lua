@@ -44,15 +44,12 @@ end
 ---@param ids any[] the layout of each pair
 ---@return pmclua.OddLayout? nil: none is
 function M.of(ours, theirs, ids)
-  local groups, by_id = {}, {}
-  for i, id in ipairs(ids) do
+  local ratios = {}
+  for i = 1, #ids do
     if ours[i] <= 0 or theirs[i] <= 0 then return nil end
-    if not by_id[id] then
-      by_id[id] = {}
-      groups[#groups + 1] = by_id[id]
-    end
-    table.insert(by_id[id], math.log(ours[i] / theirs[i]))
+    ratios[i] = math.log(ours[i] / theirs[i])
   end
+  local groups = lists.groups(ratios, function(_, i) return ids[i] end)
   if #groups < FEWEST then return nil end
   local group, others = furthest(groups)
   local middle = average(others)

@@ -57,16 +57,11 @@ local function runs_of(cell, name)
   if not (first and (first.source or first.host)) then return nil end
   local summary = require("pmclua.result.cell").read(cell, name)
   local block = summary.block or {}
-  local sources, hosts, by_run, runs = block.source or {}, block.host or {}, {}, {}
-  for k, row in ipairs(summary.rows) do
-    local key = ("%s/%s"):format(sources[row] or "", hosts[row] or "")
-    if not by_run[key] then
-      by_run[key] = {}
-      runs[#runs + 1] = by_run[key]
-    end
-    table.insert(by_run[key], summary.list[k])
-  end
-  return runs
+  local sources, hosts = block.source or {}, block.host or {}
+  return lists.groups(summary.list, function(_, k)
+    local row = summary.rows[k]
+    return ("%s/%s"):format(sources[row] or "", hosts[row] or "")
+  end)
 end
 
 local function event_of(cell, name)

@@ -45,26 +45,24 @@ local function place_of(at, line)
 end
 
 local function function_of(line)
-  local places = {}
-  for i, at in ipairs(line.at or {}) do places[i] = place_of(at, line) end
+  local places = lists.map(line.at or {}, function(at) return place_of(at, line) end)
   return { fn = line.fn, full = line.full, which = line.which, is_local = line.is_local,
     text = line.text, source = line.source, nameless = line.nameless, kind = line.kind, count = line.count,
     samples = line.samples, at = array(places) }
 end
 
+local function by_file(items)
+  return lists.groups(items, function(item)
+    return ("%s\0%s"):format(item.file or "", item.build_id or "")
+  end)
+end
+
 -- Functions by file, in the order of each file's first.
 local function files_of(lines, from, to)
-  local files, by_key = {}, {}
-  for i = from, to do
-    local line = lines[i]
-    local key = ("%s\0%s"):format(line.file, line.build_id or "")
-    if not by_key[key] then
-      by_key[key] = { file = line.file, build_id = line.build_id, functions = array {} }
-      files[#files + 1] = by_key[key]
-    end
-    table.insert(by_key[key].functions, function_of(line))
-  end
-  return array(files)
+  return array(lists.map(by_file({ unpack(lines, from, to) }), function(same)
+    return { file = same[1].file, build_id = same[1].build_id,
+      functions = array(lists.map(same, function_of)) }
+  end))
 end
 
 -- The last function that still goes on the line that begins with `from`.
@@ -78,17 +76,11 @@ local function last_on_line(lines, from)
 end
 
 local function entries_of(entries)
-  local list, by_key = array {}, {}
-  for _, entry in ipairs(entries) do
-    local key = ("%s\0%s"):format(entry.file or "", entry.build_id or "")
-    if not by_key[key] then
-      by_key[key] = { file = entry.file, build_id = entry.build_id, at = array {} }
-      list[#list + 1] = by_key[key]
-    end
-    table.insert(by_key[key].at,
-      array { entry.kind, entry.name or json.null, address_of(entry.address), entry.samples })
-  end
-  return list
+  return array(lists.map(by_file(entries), function(same)
+    return { file = same[1].file, build_id = same[1].build_id, at = array(lists.map(same, function(entry)
+      return array { entry.kind, entry.name or json.null, address_of(entry.address), entry.samples }
+    end)) }
+  end))
 end
 
 local function threads_entry(threads)

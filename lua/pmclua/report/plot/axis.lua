@@ -100,8 +100,7 @@ end
 ---@param log boolean
 ---@return pmclua.ChartAxis
 function M.around(label, tics, log)
-  local low, high = math.huge, -math.huge
-  for _, tic in ipairs(tics) do low, high = math.min(low, tic[2]), math.max(high, tic[2]) end
+  local low, high = lists.range(lists.column(tics, 2))
   local margin = (high - low) * 0.05
   return { label = label, log = log, tics = apart(tics, log, low, high),
     low = log and low / 1.2 or low - margin, high = log and high * 1.2 or high + margin }
@@ -113,8 +112,7 @@ local FAR = 16
 ---@param numbers number[]
 ---@return boolean
 function M.are_far(numbers)
-  local least, most = math.huge, 0
-  for _, number in ipairs(numbers) do least, most = math.min(least, number), math.max(most, number) end
+  local least, most = lists.range(numbers)
   return least > 0 and most / least >= FAR
 end
 

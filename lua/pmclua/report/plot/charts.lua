@@ -133,23 +133,19 @@ end
 -- Cells over the factor with most levels, in groups that differ in the rest: the factor, the groups (label, cells), what
 -- holds of all, and the axes.
 local function over_factor(result, name)
-  local cells, left_out, groups, by_label = cells_with(result, name), 0, {}, {}
+  local cells = cells_with(result, name)
   local swept, levels = cells_of.swept(cells)
   if levels < 2 then refuse("no factor has several levels to plot against", "try --kind distribution") end
   local varies, scale = cells_of.varying(cells), axis.of_cells(cells, name)
   local position, log, tics = positions_of(result, swept)
-  for _, cell in ipairs(cells) do
-    local label = cells_of.label(cell, varies, swept)
-    if not by_label[label] and #groups < gnuplot.MOST_SERIES then
-      groups[#groups + 1] = { label = label, cells = {} }
-      by_label[label] = groups[#groups]
-    end
-    if by_label[label] then table.insert(by_label[label].cells, cell) else left_out = left_out + 1 end
-  end
   local function place(cell) return position[cell.levels[swept]] end
-  for _, group in ipairs(groups) do
-    table.sort(group.cells, function(a, b) return place(a) < place(b) end)
-  end
+  local all = lists.groups(cells, function(cell) return cells_of.label(cell, varies, swept) end)
+  local groups = lists.map({ unpack(all, 1, gnuplot.MOST_SERIES) }, function(same)
+    local own = lists.without(same, "key")
+    table.sort(own, function(a, b) return place(a) < place(b) end)
+    return { label = same.key, cells = own }
+  end)
+  local left_out = #cells - #lists.joined(lists.column(groups, "cells"))
   return { swept = swept, groups = groups, place = place, cells = cells, scale = scale, tics = tics,
     left_out = left_out > 0 and (" · %s left out"):format(text.plural(left_out, "cell")) or "",
     x = axis.around(text.safe(swept), tics, log),

@@ -33,19 +33,16 @@ end
 
 -- A line at 1, and a series for each kind of verdict, named by the words that came.
 local function series_of(list)
-  local by_colour, colours = {}, {}
+  local lines = {}
   for i, item in ipairs(list) do
     local verdict = item.row.verdict
-    local colour = COLOURS[verdict.verdict] or FAINT
-    if not by_colour[colour] then
-      by_colour[colour] = { style = "across", colour = colour, data = {}, said = {} }
-      colours[#colours + 1] = by_colour[colour]
-    end
-    local series = by_colour[colour]
-    series.data[#series.data + 1] = { verdict.ratio, i, verdict.low, verdict.high }
-    series.said[#series.said + 1] = verdict.verdict
+    lines[i] = { verdict.ratio, i, verdict.low, verdict.high, said = verdict.verdict }
   end
-  for _, series in ipairs(colours) do series.title = table.concat(lists.unique(series.said), ", ") end
+  local by_colour = lists.groups(lines, function(line) return COLOURS[line.said] or FAINT end)
+  local colours = lists.map(by_colour, function(same)
+    return { style = "across", colour = same.key, data = { unpack(same) },
+      title = table.concat(lists.unique(lists.column(same, "said")), ", ") }
+  end)
   local at_1 = { { 1, 0.4 }, { 1, #list + 0.6 } }
   return { { style = "mark_line", colour = FAINT, data = at_1 }, unpack(colours) }
 end
