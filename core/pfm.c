@@ -4,7 +4,6 @@
  * The library keeps global state and is not thread-safe, nor is this file. Once it has been opened and
  * initialised it stays so until the process ends; a failure is remembered.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,30 +12,21 @@
 /* Not <linux/perf_event.h>: libpfm4 brings a perf_event_attr of its own, with the same layout. */
 #include <perfmon/pfmlib_perf_event.h>
 
+#include "host/library.h"
 #include "pmclua.h"
 
 #define PFM_FUNCTIONS(X) X(initialize) X(get_pmu_info) X(get_event_next) X(get_event_info) X(get_event_attr_info) \
     X(get_os_event_encoding)
 #define MEMBER(name) __typeof__(pfm_##name) *name;
+#define NAME(name) "pfm_" #name,
 
-static struct {
-    int state;                     /* 0: not tried; 1: ready; -errno */
-    PFM_FUNCTIONS(MEMBER)
-    int32_t pmus[PFM_PMU_MAX];     /* the numbers that are PMUs: libpfm4's have holes */
-    int32_t pmu_count;
-} pfm;
+static struct { PFM_FUNCTIONS(MEMBER) } pfm;
+static struct library library = LIBRARY("libpfm.so.4", &pfm, PFM_FUNCTIONS(NAME));
+static int32_t pmus[PFM_PMU_MAX];  /* the numbers that are PMUs: libpfm4's have holes */
+static int32_t pmu_count;
 
 /* Where the last pmclua_pfm_event left off: libpfm4 only offers "the next event". */
 static struct { int32_t pmu, position; int index; } cursor = { -1, 0, 0 };
-
-static int load_symbols(void *library)
-{
-#define LOAD(name) \
-    if (!(pfm.name = (__typeof__(pfm.name))dlsym(library, "pfm_" #name))) \
-        return -ELIBACC;
-    PFM_FUNCTIONS(LOAD)
-    return 0;
-}
 
 /* Do not confuse the code of a list's end with that of no memory. */
 static int found(int code) { return code == PFM_SUCCESS ? 0 : code == PFM_ERR_NOMEM ? -ENOMEM : -ENOENT; }
@@ -47,31 +37,19 @@ static int pmu_info(int32_t pmu, pfm_pmu_info_t *info)
     return found(pfm.get_pmu_info((pfm_pmu_t)pmu, info));
 }
 
-static int open_library(void)
-{
-    void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return -ELIBACC;
-    int result = load_symbols(library);
-    if (result == 0 && pfm.initialize() != PFM_SUCCESS)
-        result = -ELIBACC;
-    if (result < 0) {
-        dlclose(library);
-        return result;
-    }
-    pfm_pmu_info_t info;
-    for (int32_t pmu = 0; pmu < PFM_PMU_MAX; pmu++)
-        if (pmu_info(pmu, &info) == 0)
-            pfm.pmus[pfm.pmu_count++] = pmu;
-    return 1;
-}
-
 /* 0 when libpfm4 can be used. */
 static int ready(void)
 {
-    if (pfm.state == 0)
-        pfm.state = open_library();
-    return pfm.state < 0 ? pfm.state : 0;
+    int is_first = library.state == 0, result = library_open(&library);
+    if (result < 0 || !is_first)
+        return result;
+    if (pfm.initialize() != PFM_SUCCESS)
+        return library.state = -ELIBACC;
+    pfm_pmu_info_t info;
+    for (int32_t pmu = 0; pmu < PFM_PMU_MAX; pmu++)
+        if (pmu_info(pmu, &info) == 0)
+            pmus[pmu_count++] = pmu;
+    return 0;
 }
 
 /* An event that is not there is told from one that is there and was asked for wrongly. */
@@ -124,12 +102,12 @@ int pmclua_pfm_pmu(int32_t position, struct pmclua_pfm_pmu *pmu)
     if (result < 0)
         return result;
     pfm_pmu_info_t info;
-    result = position < 0 || position >= pfm.pmu_count ? -ENOENT : pmu_info(pfm.pmus[position], &info);
+    result = position < 0 || position >= pmu_count ? -ENOENT : pmu_info(pmus[position], &info);
     if (result < 0)
         return result;
     pmu->name = info.name;
     pmu->description = info.desc;
-    pmu->pmu = pfm.pmus[position];
+    pmu->pmu = pmus[position];
     pmu->present = info.is_present;
     pmu->events = info.nevents;
     return 0;

@@ -2,7 +2,6 @@
  * debuginfod.c: asks the servers that DEBUGINFOD_URLS names for the debug information of a build. libdebuginfod is opened
  * when first needed; libdw, which would ask for any file and wait for 90 s, is kept from doing so (symbols.c).
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "pmclua.h"
+#include "../host/library.h"
 
 typedef int progress_function(debuginfod_client *client, long done, long whole);
 
@@ -23,19 +23,8 @@ static struct {
     int (*find_debuginfo)(debuginfod_client *client, const unsigned char *id, int bytes, char **path);
 } debuginfod;
 
-static int open_library(void)
-{
-    static int state;                          /* 0: not tried; 1: ready; -ELIBACC */
-    if (state)
-        return state < 0 ? state : 0;
-    void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-    state = library ? 1 : -ELIBACC;
-#define LOAD(name) \
-    if (library && !(debuginfod.name = (__typeof__(debuginfod.name))dlsym(library, "debuginfod_" #name))) \
-        state = -ELIBACC;
-    LOAD(begin) LOAD(end) LOAD(set_progressfn) LOAD(set_user_data) LOAD(get_user_data) LOAD(find_debuginfo)
-    return state < 0 ? state : 0;
-}
+static struct library library = LIBRARY("libdebuginfod.so.1", &debuginfod, "debuginfod_begin", "debuginfod_end",
+    "debuginfod_set_progressfn", "debuginfod_set_user_data", "debuginfod_get_user_data", "debuginfod_find_debuginfo");
 
 static int64_t now_ms(void) { return (int64_t)(pmclua_now_ns() / 1000000); }
 
@@ -50,7 +39,7 @@ static int is_late(debuginfod_client *client, long done, long whole)
 
 int pmclua_debuginfod_find(const uint8_t *id, int32_t bytes, int32_t timeout_ms, char *path, size_t path_bytes)
 {
-    int result = open_library();
+    int result = library_open(&library);
     if (result < 0)
         return result;
     debuginfod_client *client = debuginfod.begin();

@@ -1,20 +1,16 @@
 /*
  * elfutils.c: opens libdw and libelf once; a failure is remembered.
  */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elfutils.h"
+#include "../host/library.h"
 
+/* Those of libelf and zlib are found, too: libdw itself needs them. */
+#define NAME(name) #name,
 static struct elfutils functions;
-static enum { NOT_TRIED, READY, ABSENT } state;
-
-static void *find(void *libdw, void *libelf, const char *name)
-{
-    void *function = dlsym(libdw, name);
-    return function ? function : dlsym(libelf, name);
-}
+static struct library library = LIBRARY("libdw.so.1", &functions, ELFUTILS_FUNCTIONS(NAME));
 
 static const char SERVERS[] = "DEBUGINFOD_URLS";
 
@@ -34,27 +30,12 @@ void elfutils_show_servers(char *servers)
     free(servers);
 }
 
-static int load(void)
-{
-    void *libdw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-    void *libelf = dlopen("libelf.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!libdw || !libelf)
-        return 0;
-#define ELFUTILS_LOAD(name) \
-    if (!(functions.name = (__typeof__(functions.name))find(libdw, libelf, #name))) \
-        return 0;
-    ELFUTILS_FUNCTIONS(ELFUTILS_LOAD)
-    return 1;
-}
-
 const struct elfutils *elfutils(void)
 {
-    if (state == NOT_TRIED) {
-        char *servers = elfutils_hide_servers();       /* libdw would open libdebuginfod, and libcurl with it */
-        state = load() ? READY : ABSENT;
-        elfutils_show_servers(servers);
-    }
-    return state == READY ? &functions : 0;
+    char *servers = library.state == 0 ? elfutils_hide_servers() : NULL;   /* libdw would open libdebuginfod and libcurl */
+    int result = library_open(&library);
+    elfutils_show_servers(servers);
+    return result == 0 ? &functions : NULL;
 }
 
 Elf_Scn *elfutils_section(Elf *elf, const char *name, GElf_Shdr *header)

@@ -207,7 +207,7 @@ local function events_of(options)
   if options.simulate and not can_simulate then
     error(problem.problem { code = "ENOENT", operation = "bisect", status = 77,
       message = "simulated counts take Valgrind, which is not installed",
-      hint = "apt-get install valgrind" }, 0)
+      hint = require("pmclua.base.packages").install "Valgrind" }, 0)
   end
   if options.simulate then return { COUNT } end
   return can_simulate and { COUNT, TIME } or { TIME }

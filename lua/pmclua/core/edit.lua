@@ -4,7 +4,9 @@
 -- libedit calls back into Lua for completion, so `read` is never compiled: a callback from compiled code
 -- would end the process. It holds no Lua memory: what it gets is malloc'd, and it frees it.
 
+local core = require "pmclua.core"
 local ffi = require "ffi"
+local packages = require "pmclua.base.packages"
 
 ffi.cdef [[
 char *readline(const char *prompt);
@@ -72,8 +74,8 @@ end
 ---@param settings? string its file of key bindings; nil: the user's own
 ---@return pmclua.core.Edit?
 function M.open(complete, settings)
-  local ok, lib = pcall(ffi.load, "libedit.so.2")
-  if not ok then return nil end
+  local lib = core.load(packages.named("libedit").library)
+  if not lib then return nil end
   kept.name, kept.breaks = "pmclua", ffi.new("char[?]", #WORD_BREAKS + 1, WORD_BREAKS)
   lib.rl_readline_name = kept.name
   lib.rl_basic_word_break_characters = kept.breaks
@@ -106,7 +108,7 @@ jit.off(Edit.read)
 --- Reads the history that `path` holds; a missing file is an empty history.
 ---@param path string in a folder that nobody else may write
 function Edit:load_history(path)
-  if require("pmclua.core").read_plain(path) then self.lib.read_history(path) end
+  if core.read_plain(path) then self.lib.read_history(path) end
 end
 
 ---@param line string
@@ -115,7 +117,6 @@ function Edit:remember(line) self.lib.add_history(line) end
 --- Puts a file of the newest lines, mode 0600, in the place of what is at `path`, be it a link. True when it could.
 ---@param path string in a folder that nobody else may write
 function Edit:save_history(path)
-  local core = require "pmclua.core"
   local temporary = core.write_temporary(path .. ".XXXXXX", "")
   local is_saved = temporary and self.lib.write_history(temporary) == 0 and core.rename(temporary, path)
   if temporary and not is_saved then os.remove(temporary) end

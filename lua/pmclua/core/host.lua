@@ -21,10 +21,18 @@ function M.clock_hz()
   return hz > 0 and hz or nil
 end
 
---- Whether a library is found and can be loaded here; it stays loaded.
+--- A library, which stays loaded; nil where it is not found or cannot be loaded.
 ---@param name string "libdw.so.1"
+---@return userdata?
+function M.load(name)
+  local ok, library = pcall(ffi.load, name)
+  return ok and library or nil
+end
+
+--- Whether it is found and can be loaded here.
+---@param name string
 ---@return boolean
-function M.can_load(name) return (pcall(ffi.load, name)) end
+function M.can_load(name) return M.load(name) ~= nil end
 
 local EIO = 5
 

@@ -4,6 +4,7 @@
 
 local core = require "pmclua.core"
 local ffi = require "ffi"
+local packages = require "pmclua.base.packages"
 
 ffi.cdef [[
 typedef struct gzFile_s *pmclua_gz;
@@ -26,10 +27,7 @@ local STDIN, CUT_OFF = 0, -5            -- Z_BUF_ERROR: the compressed text ends
 local Inflating = {}
 Inflating.__index = Inflating
 
-local function library()
-  local ok, lib = pcall(ffi.load, "libz.so.1")
-  return ok and lib or nil
-end
+local function library() return core.load(packages.named("zlib").library) end
 
 --- Whether zlib is here.
 ---@return boolean

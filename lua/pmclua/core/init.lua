@@ -261,7 +261,7 @@ local ROOMS = {
   runner = { "BUILD", "OUTPUT", "event_set", "message", "runner", "take", "task" },
   host = { "breakpoints_fire", "call_script", "can_load", "catch_interrupts", "check_cpus", "clock_hz",
     "columns", "folder", "hash", "hold_interrupts",
-    "interrupt_signal", "interrupts", "is_terminal", "look_for_interrupts", "now_ns",
+    "interrupt_signal", "interrupts", "is_terminal", "load", "look_for_interrupts", "now_ns",
     "pause", "pid", "pin", "take_interrupt", "tick_ns", "uid" },
   event = { "open" },
   group = { "empty_buffer", "group", "number", "raw", "word" },

@@ -5,6 +5,7 @@
 
 local core = require "pmclua.core"
 local number = require "pmclua.base.number"
+local packages = require "pmclua.base.packages"
 local paths = require "pmclua.host.paths"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
@@ -17,7 +18,7 @@ local left = MOST_SECONDS
 local asked = {}                -- sentences, or false, by build id
 
 local WHY = { ENOENT = "they have none", ETIMEDOUT = "no answer in time",
-  ELIBACC = "libdebuginfod is not installed (apt-get install libdebuginfod1)" }
+  ELIBACC = packages.missing "libdebuginfod" }
 
 --- Whether the user names servers.
 ---@return boolean

@@ -6,6 +6,7 @@ local explain = require "pmclua.explain"
 local linked = require("pmclua.base.lazy").module "pmclua.event.linked"
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
+local packages = require "pmclua.base.packages"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
 
@@ -26,7 +27,8 @@ local opened = {}               -- by path: { symbols, mtime_ns }: reading takes
 
 local function raise_unreadable(path, code, errnum)
   if code == "ELIBACC" then
-    problem(code, "reading a program's functions needs elfutils, which is not installed", "install libdw1")
+    problem(code, "reading a program's functions needs elfutils, which is not installed",
+      "install " .. packages.named("libdw").apt)
   elseif code ~= "ENOEXEC" then
     error(explain.system(errnum, "read the functions of", path), 0)
   end

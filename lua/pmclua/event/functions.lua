@@ -6,6 +6,7 @@
 local apart = require("pmclua.base.lazy").module "pmclua.base.apart"
 local files = require "pmclua.event.function_files"
 local lists = require "pmclua.base.lists"
+local packages = require "pmclua.base.packages"
 local signature = require "pmclua.event.signature"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
@@ -197,7 +198,7 @@ end
 -- ---- where a function is left ----------------------------------------------------------------------------
 
 local NO_RETURNS = {
-  ELIBACC = "the returns of '%s' need Capstone, which is not installed (apt-get install libcapstone4)",
+  ELIBACC = "the returns of '%s' need " .. packages.missing("Capstone", ", which is not installed"),
   ENOTSUP = "the returns of '%s' cannot be found: Capstone 4 does not know its machine",
   ENODATA = "the returns of '%s' cannot be found: its end is not known",
   EIO = "'%s' reaches beyond the end of its file",

@@ -254,7 +254,7 @@ end
 
 function silences.pfm()
   if core.pfm.is_installed() then return nil end
-  return "events with vendors' names are not listed: libpfm4 is not installed (apt-get install libpfm4)"
+  return "events with vendors' names are not listed: " .. require("pmclua.base.packages").missing "libpfm4"
 end
 
 local UNCONFIRMED = "vendors' events whose codes nothing confirms are not listed: an Arm PMU opens "

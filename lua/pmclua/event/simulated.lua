@@ -138,7 +138,8 @@ end
 function M.try(event)
   local note = event.instead_of and ("in place of %s: %s"):format(event.instead_of, event.refusal)
   if require("pmclua.host.tools").find "valgrind" then return { status = "counted", note = note } end
-  return { status = "unsupported", note = note, why = "Valgrind is not installed: apt-get install valgrind" }
+  return { status = "unsupported", note = note,
+    why = "Valgrind is not installed: " .. require("pmclua.base.packages").install "Valgrind" }
 end
 
 --- Whether DHAT counts an event, in a run of its own, rather than cachegrind.

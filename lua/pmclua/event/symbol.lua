@@ -4,6 +4,7 @@
 -- it runs; of one that runs, the addresses are those of this run.
 
 local machine = require "pmclua.host.machine"
+local packages = require "pmclua.base.packages"
 local symbols = require "pmclua.core.symbols"
 local text = require "pmclua.base.text"
 
@@ -15,7 +16,7 @@ local function open(path)
   local list, code = symbols.open(path)
   if list then return list end
   if code == "ELIBACC" then
-    return nil, "reading symbols needs elfutils, which is not installed: apt-get install libdw1"
+    return nil, "reading symbols needs elfutils, which is not installed: " .. packages.install "libdw"
   elseif code == "ENOEXEC" then
     return nil, text.safe(path) .. " is neither a program nor a library"
   end

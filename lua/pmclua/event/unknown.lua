@@ -6,6 +6,7 @@ local cache = require "pmclua.event.cache"
 local lists = require "pmclua.base.lists"
 local modifier = require "pmclua.event.modifier"
 local names = require "pmclua.event.names"
+local packages = require "pmclua.base.packages"
 local pfm = require "pmclua.base.lazy".module "pmclua.event.pfm"
 local problem = require "pmclua.event.problem"
 local simulated = require "pmclua.event.simulated"
@@ -15,7 +16,8 @@ local tracepoint = require "pmclua.base.lazy".module "pmclua.event.tracepoint"
 
 local M = {}
 
-local NO_LIBPFM4 = "libpfm4, which knows vendors' event names, is not installed: apt-get install libpfm4"
+local NO_LIBPFM4 = "libpfm4, which knows vendors' event names, is not installed: "
+  .. packages.install "libpfm4"
 
 -- ---- PMUs ------------------------------------------------------------------------------------------------
 

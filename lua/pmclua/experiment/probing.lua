@@ -10,6 +10,7 @@ local explain = require "pmclua.explain"
 local files = require "pmclua.event.function_files"
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
+local packages = require "pmclua.base.packages"
 local regions = require "pmclua.core.regions"
 
 local M = {}
@@ -24,7 +25,7 @@ local function instruction_at(point)
   if not ok then return nil, tostring(list) end
   local found, why = list:instruction(point.offset)
   if found then return found end
-  return nil, why == "ELIBACC" and "it needs Capstone, which is not installed (apt-get install libcapstone4)"
+  return nil, why == "ELIBACC" and "it needs " .. packages.missing("Capstone", ", which is not installed")
     or why == "ENOTSUP" and "the program is for another kind of machine"
     or "Capstone does not know its first instruction"
 end

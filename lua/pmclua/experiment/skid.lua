@@ -4,6 +4,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local kept = require "pmclua.vendor.cache"
+local packages = require "pmclua.base.packages"
 
 local M = {}
 
@@ -46,8 +47,8 @@ end
 ---@param event pmclua.Event that can be opened
 function M.check(event)
   if tells_addresses(event) then return end
-  if not core.can_load "libcapstone.so.4" then
-    refuse(event, "Capstone, which decodes instructions, is not installed (apt-get install libcapstone4)")
+  if not core.can_load(packages.named("Capstone").library) then
+    refuse(event, packages.missing("Capstone", ", which decodes instructions, is not installed"))
   end
   local skid, failure = measured(event)
   if not skid then

@@ -24,7 +24,9 @@ local UNASKED_S = 5
 ---@return boolean? is_trouble it could not be run, or did not end
 function M.run(folder, words, limits)
   local path = tools.find "git"
-  if not path then return nil, "git is not installed: apt-get install git", true end
+  if not path then
+    return nil, "git is not installed: " .. require("pmclua.base.packages").install "git", true
+  end
   local output, trouble, status = tools.read("/bin/sh", lists.joined { { "-c",
     (limits.unasked and UNASKED or "") .. CLEAN, path, "-C", folder }, words },
     { seconds = limits.seconds, errors = not limits.unasked, megabytes = limits.megabytes })

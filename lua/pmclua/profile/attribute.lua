@@ -5,6 +5,7 @@
 local jit = require("pmclua.base.lazy").module "pmclua.profile.jit"
 local core = require "pmclua.core"
 local mapped = require("pmclua.base.lazy").module "pmclua.profile.mapped"
+local packages = require "pmclua.base.packages"
 local symbols_of = require("pmclua.base.lazy").module "pmclua.core.symbols"
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
 local written = require("pmclua.base.lazy").module "pmclua.profile.written"
@@ -50,13 +51,11 @@ local function base_of(path) return path:match "[^/]+$" or path end
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
-local NO_ELFUTILS = "functions have no names: elfutils is not installed (apt-get install libdw1)"
-
 local function id_key(path, id) return path .. "\0" .. (id or "") end
 
 local function open_known(self, file)
   local opened, why = mapped.open(file)
-  if why == "ELIBACC" then self:say(NO_ELFUTILS)
+  if why == "ELIBACC" then self:say("functions have no names: " .. packages.missing "libdw")
   elseif why then self:say("%s: its functions have no names: %s", text.safe(file.path), why) end
   local id = opened and opened.id or mapped.id(file)
   local same = self.files[id_key(file.path, id)]

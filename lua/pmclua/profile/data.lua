@@ -9,6 +9,7 @@ local data_source = require "pmclua.profile.data_source"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
 local number = require "pmclua.base.number"
+local packages = require "pmclua.base.packages"
 local sharing = require "pmclua.profile.sharing"
 local text = require "pmclua.base.text"
 local topology = require("pmclua.base.lazy").module "pmclua.host.topology"
@@ -372,7 +373,7 @@ function M.of(sampled, attribution, rest, log)
     self.heap = heap
     if not each then
       attribution:say("what was accessed is not known: %s",
-        code == "ELIBACC" and "Capstone is not installed (apt-get install libcapstone4)" or code)
+        code == "ELIBACC" and packages.missing "Capstone" or code)
       return nil
     end
     for access in each do

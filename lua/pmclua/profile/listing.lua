@@ -9,6 +9,7 @@
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
+local packages = require "pmclua.base.packages"
 
 local M = {}
 
@@ -137,7 +138,7 @@ local function add_range(list, first, beyond, read, place_of)
   return true
 end
 
-local REASONS = { ELIBACC = "Capstone is not installed (apt-get install libcapstone4)",
+local REASONS = { ELIBACC = packages.missing "Capstone",
   ENOTSUP = "it is code of another machine", EILSEQ = "an instruction was not understood" }
 
 -- The ranges that hold some offsets, in order; those that no function is known to hold are left out.
@@ -210,7 +211,7 @@ end
 function M.instructions(file, offsets)
   if file.path:sub(1, 1) ~= "/" then return nil, "it is in no file" end
   local symbols, code = require("pmclua.core.symbols").open(file.path)
-  if code == "ELIBACC" then return nil, "elfutils is not installed (apt-get install libdw1)" end
+  if code == "ELIBACC" then return nil, packages.missing "libdw" end
   if symbols and require("pmclua.profile.mapped").id_of(file.path, symbols) == file.build then
     local list, why = listed_file(symbols, offsets)
     symbols:close()

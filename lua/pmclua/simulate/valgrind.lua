@@ -5,11 +5,12 @@
 
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
+local packages = require "pmclua.base.packages"
 local tools = require "pmclua.host.tools"
 
 local M = {}
 
-local INSTALL = "Valgrind is not installed: apt-get install valgrind"
+local INSTALL = "Valgrind is not installed: " .. packages.install "Valgrind"
 
 --- The path of Valgrind's own executable.
 ---@return string? path

@@ -3,6 +3,7 @@
 -- Invariant: anyone may have written the file, so the size of its expanded text is limited by its own size.
 
 local core = require "pmclua.core"
+local packages = require "pmclua.base.packages"
 local refuse = require("pmclua.store.failure").refuse
 
 local M = {}
@@ -64,12 +65,11 @@ function Source:reopen(bytes)
   self.file:seek("set", bytes)
 end
 
-local MISSING = "it may be compressed, and zlib is not installed (apt-get install zlib1g)"
-
 local function inflated(path, fields)
   local inflating, code, number = core.inflate(path)
   if not inflating then
-    refuse("open", path, code == "ENOPKG" and MISSING or code, number)
+    local why = code == "ENOPKG" and "it may be compressed, and " .. packages.missing "zlib" or code
+    refuse("open", path, why, number)
   end
   return setmetatable({ path = path, inflating = inflating, taken = 0, is_plain = false,
     is_stream = fields.is_stream }, Source)

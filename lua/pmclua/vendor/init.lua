@@ -6,6 +6,7 @@
 
 local lists = require "pmclua.base.lists"
 local cpu = require "pmclua.vendor.cpu"
+local packages = require "pmclua.base.packages"
 local records = require "pmclua.vendor.records"
 
 local M = {}
@@ -190,8 +191,8 @@ local function is_own()
   return not (M.folders or os.getenv "SYSFS_PATH" or os.getenv "PERF_CPUID")
 end
 
-local NO_PERF = "perf, whose tables name this CPU's events, is not installed: apt-get install linux-perf "
-  .. "(linux-tools on Ubuntu), or name a folder of tables with --vendor"
+local NO_PERF = "perf, whose tables name this CPU's events, is not installed: " .. packages.install "perf"
+  .. " (linux-tools on Ubuntu), or name a folder of tables with --vendor"
 
 local function read(root)
   local identifier, folders = cpu.identifier(root), user_folders()

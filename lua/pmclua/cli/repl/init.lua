@@ -48,7 +48,8 @@ local function edited_reader(scope)
     return complete.words(scope, line, word)
   end, key_bindings())
   if not edit then
-    require("pmclua.host.output").note "no line editing: libedit is not installed (apt-get install libedit2)"
+    local missing = require("pmclua.base.packages").missing "libedit"
+    require("pmclua.host.output").note("no line editing: " .. missing)
     return plain_reader(true)
   end
   local path, last = history_path(), nil

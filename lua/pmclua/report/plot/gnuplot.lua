@@ -260,7 +260,7 @@ end
 ---@return string
 function M.need_program()
   return M.program() or refuse("ENOENT", "plots need gnuplot, which is not installed",
-    "apt-get install gnuplot-nox, or its like")
+    require("pmclua.base.packages").install "gnuplot" .. ", or its like")
 end
 
 local LIMITS = { seconds = 300, errors = true }

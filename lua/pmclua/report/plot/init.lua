@@ -174,7 +174,8 @@ end
 function M.missing_for_page(result)
   if not has_values(result, default_name(result)) then return nil end
   if require("pmclua.report.plot.gnuplot").program() then return "gnuplot could draw none of the plots" end
-  return "There are no plots: gnuplot is not installed (apt-get install gnuplot-nox, or its like)"
+  return ("There are no plots: gnuplot is not installed (%s, or its like)"):format(
+    require("pmclua.base.packages").install "gnuplot")
 end
 
 --- The plots of a result for its HTML page; none where gnuplot is missing.
