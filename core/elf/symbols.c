@@ -149,26 +149,28 @@ int symbols_segment(const struct pmclua_symbols *symbols, size_t *at, GElf_Word 
     return 0;
 }
 
-int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
+/* An address as the offset in the file that has it, or an offset as its address. */
+static int convert(const struct pmclua_symbols *symbols, uint64_t place, int is_address, uint64_t *result)
 {
     GElf_Phdr header;
-    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
-        if ((header.p_flags & PF_X) && address - header.p_vaddr < header.p_filesz) {
-            *offset = address - header.p_vaddr + header.p_offset;
+    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);) {
+        uint64_t start = is_address ? header.p_vaddr : header.p_offset;
+        if ((header.p_flags & PF_X) && place - start < header.p_filesz) {
+            *result = place - start + (is_address ? header.p_offset : header.p_vaddr);
             return 0;
         }
+    }
     return -ENXIO;
+}
+
+int pmclua_symbols_offset(const struct pmclua_symbols *symbols, uint64_t address, uint64_t *offset)
+{
+    return convert(symbols, address, 1, offset);
 }
 
 int symbols_address(const struct pmclua_symbols *symbols, uint64_t offset, uint64_t *address)
 {
-    GElf_Phdr header;
-    for (size_t at = 0; symbols_segment(symbols, &at, PT_LOAD, &header);)
-        if ((header.p_flags & PF_X) && offset - header.p_offset < header.p_filesz) {
-            *address = offset - header.p_offset + header.p_vaddr;
-            return 0;
-        }
-    return -ENXIO;
+    return convert(symbols, offset, 0, address);
 }
 
 int symbol_name(const struct pmclua_symbols *symbols, struct symbol *symbol)

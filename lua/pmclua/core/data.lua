@@ -87,9 +87,7 @@ end
 --- Makes an empty log of allocations, for the preloaded library. true, or nil, an errno's name and number.
 ---@param path string
 function M.make_heap_log(path)
-  local result = C.pmclua_heap_make(path)
-  if result < 0 then return nil, core.errno_name(-result), -result end
-  return true
+  return core.private_done(C.pmclua_heap_make(path))
 end
 
 ---@class pmclua.core.LiveBlock
@@ -108,10 +106,7 @@ local SITES = 2 ^ 15            -- core/heap/heap.h
 ---@return pmclua.core.LiveHeap?
 ---@return string? code
 function M.live(path)
-  local handle = ffi.new "struct pmclua_live *[1]"
-  local result = C.pmclua_live_open(handle, path)
-  if result < 0 then return nil, core.errno_name(-result) end
-  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_live_close) }, Live)
+  return core.private_opened(Live, "pmclua_live", C.pmclua_live_open, C.pmclua_live_close, path)
 end
 
 --- Return addresses of the sites that there are by now, innermost first, by the site's number.
@@ -147,7 +142,7 @@ function Live:blocks(pid, sites, most)
   return list
 end
 
-function Live:close() C.pmclua_live_close(ffi.gc(self.handle, nil)) end
+function Live:close() core.private_close(self, C.pmclua_live_close) end
 
 --- The access of each sample, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC
 --- without Capstone.

@@ -17,10 +17,7 @@ local M = {}
 ---@param threads integer that are watched in all
 ---@return pmclua.core.Drops?, string?
 function M.open(tid, threads)
-  local place = ffi.new "struct pmclua_drops *[1]"
-  local opened = C.pmclua_drops_open(place, tid, threads)
-  if opened < 0 then return nil, core.errno_name(-opened) end
-  return setmetatable({ handle = ffi.gc(place[0], C.pmclua_drops_close), tid = tid }, Drops)
+  return core.private_opened(Drops, "pmclua_drops", C.pmclua_drops_open, C.pmclua_drops_close, tid, threads)
 end
 
 --- The first program whose events were ended; nil: none was seen, and an errno's name where not all were looked at.

@@ -136,6 +136,19 @@ function core.private_close(owner, close)
   owner.handle = nil
 end
 
+--- An object of a class whose handle C has made and frees; or as `refused`.
+---@param class table
+---@param name string of the handle's struct
+---@param open function C's: of a place for the handle and what follows; 0 or -errno
+---@param close function C's
+---@return table?, string? code, integer? errnum
+function core.private_opened(class, name, open, close, ...)
+  local handle = ffi.new("struct " .. name .. " *[1]")
+  local result = open(handle, ...)
+  if result < 0 then return refused(result) end
+  return setmetatable({ handle = ffi.gc(handle[0], close) }, class)
+end
+
 local EMFILE = 24
 
 --- Calls fn, and once more where it lacks a descriptor: those of lost handles are closed when these are collected.

@@ -27,11 +27,11 @@ Symbols.__index = Symbols
 ---@param debug_file? string nil: where there is one in the customary places
 ---@return pmclua.core.Symbols?
 function M.open(path, debug_file)
-  local handle = ffi.new "struct pmclua_symbols *[1]"
-  local result = C.pmclua_symbols_open(handle, path, debug_file)
-  if result < 0 then return refused(result) end
-  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_symbols_close), path = path,
-    count = C.pmclua_symbols_count(handle[0]) }, Symbols)
+  local list, code, errnum = core.private_opened(Symbols, "pmclua_symbols", C.pmclua_symbols_open,
+    C.pmclua_symbols_close, path, debug_file)
+  if not list then return nil, code, errnum end
+  list.path, list.count = path, C.pmclua_symbols_count(list.handle)
+  return list
 end
 
 local function open_handle(symbols)
@@ -179,10 +179,7 @@ Linux.__index = Linux
 ---@param path string "/proc/kallsyms"
 ---@return pmclua.core.Linux?, string?
 function M.linux(path)
-  local handle = ffi.new "struct pmclua_kallsyms *[1]"
-  local result = C.pmclua_kallsyms_open(handle, path)
-  if result < 0 then return nil, core.errno_name(-result) end
-  return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_kallsyms_close) }, Linux)
+  return core.private_opened(Linux, "pmclua_kallsyms", C.pmclua_kallsyms_open, C.pmclua_kallsyms_close, path)
 end
 
 --- The function at an address: its name, and its module where it is of one; nil: none.

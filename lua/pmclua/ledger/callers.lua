@@ -3,6 +3,11 @@
 --
 -- Invariant: a function's cost is that of all chains that it is in, each once, however often it is there. So functions
 -- overlap: their costs do not add up.
+--
+-- ledger/origin.lua asks a question like this one by another rule. It begins with one function of the source and goes
+-- outwards, by source text and lines of calls: without debug information it has no step. Here the difference of the whole
+-- program is followed inwards, by names of symbols and builds, which are always known; and nobody is named where no
+-- callee is known to differ.
 
 local chains = require "pmclua.profile.chains"
 local ledger = require "pmclua.ledger"
