@@ -1,8 +1,12 @@
 --- annotations.lua: what a module's annotations say of its functions and classes.
 
+local support = require "tests.support"
 local types = require "tests.contracts.types"
+local values = require "tests.contracts.values"
 
 local M = {}
+
+local FIND = "cd %s && find lua/pmclua -name '*.lua' ! -path '*/contracts/*' | LC_ALL=C sort"
 
 ---@class tests.Place a parameter, result or field
 ---@field name any
@@ -21,8 +25,9 @@ local M = {}
 local function read_type(text, following)
   for _, line in ipairs(following) do
     local goes_on = text:find "|%s*$" or line:find "^|"
-    local t = not goes_on and types.read(text)
-    if t then return t end
+    local t, behind = nil, nil
+    if not goes_on then t, behind = types.read(text) end
+    if t then return t, behind end
     text = ("%s %s"):format(text, line)
   end
 end
@@ -31,8 +36,15 @@ end
 local PLACES = { param = "^([%w_.]+)(%??)%s+(.*)$", field = "^%[?([%w_.]+)%]?(%??)%s+(.*)$",
   alias = "^([%w_.]+)()%s+(.*)$", ["return"] = "^()()(.*)$" }
 
--- Takes what an annotation says into its block. Returns whether it can be read.
-local function take(block, kind, text, following)
+-- Whether a text that may be prose begins with a type, by the name that it begins with.
+local function begins_with_type(text)
+  local name = text:match "^[%w_]+"
+  return values.SIMPLE[name] or name == "pmclua"
+end
+
+-- Takes what an annotation says into its block; "@return A a, B b" are two. Returns whether it can be read.
+local take
+function take(block, kind, text, following)
   if kind == "generic" then block.generic[text:match "^[%w_]+"] = true end
   if kind == "class" then
     local name, parent = text:match "^([%w_.]+)%s*:%s*([%w_.]+)"
@@ -40,9 +52,12 @@ local function take(block, kind, text, following)
   end
   if not PLACES[kind] then return true end
   local name, optional, rest = text:match(PLACES[kind])
-  local t = rest and read_type(rest, following)
+  local t, behind = nil, nil
+  if rest then t, behind = read_type(rest, following) end
   if kind == "alias" then block.class = { name = name, alias = t } end
   table.insert(block[kind], { name = tonumber(name) or name, type = t, optional = optional == "?" })
+  local next_result = kind == "return" and t and behind:match "^ ?[%w_]*, (.*)$"
+  if next_result and begins_with_type(next_result) then return take(block, kind, next_result, following) end
   return t and (kind ~= "field" or block.class)
 end
 
@@ -90,6 +105,24 @@ function M.read(path, text)
     end
   end
   return functions, classes, mistakes
+end
+
+--- Reads the annotations of all modules of a tree.
+---@param tree string
+---@return { name: string, path: string, text: string, functions: tests.Annotated[] }[] modules
+---@return table<string, table> classes by name
+---@return string[] mistakes
+function M.read_tree(tree)
+  local modules, classes, mistakes = {}, {}, {}
+  for path in support.output_of(FIND:format(support.quote(tree))):gmatch "[^\n]+" do
+    local text = support.read(tree .. "/" .. path)
+    local functions, own, wrong = M.read(path, text)
+    local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
+    modules[#modules + 1] = { name = name, path = path, text = text, functions = functions }
+    for class, fields in pairs(own) do classes[class] = fields end
+    for _, mistake in ipairs(wrong) do mistakes[#mistakes + 1] = mistake end
+  end
+  return modules, classes, mistakes
 end
 
 return M

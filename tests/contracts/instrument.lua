@@ -15,24 +15,9 @@ local support = require "tests.support"
 local types = require "tests.contracts.types"
 local values = require "tests.contracts.values"
 
-local FIND = "cd %s && find lua/pmclua -name '*.lua' ! -path '*/contracts/*' | LC_ALL=C sort"
-
-local mistakes = {}
+local mistakes
 local function append(list, more)
   for _, item in ipairs(more) do list[#list + 1] = item end
-end
-
-local function read_all(tree)
-  local modules, classes = {}, {}
-  for path in support.output_of(FIND:format(support.quote(tree))):gmatch "[^\n]+" do
-    local text = support.read(tree .. "/" .. path)
-    local functions, own, wrong = annotations.read(path, text)
-    local name = path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
-    modules[#modules + 1] = { name = name, path = path, text = text, functions = functions }
-    for class, fields in pairs(own) do classes[class] = fields end
-    append(mistakes, wrong)
-  end
-  return modules, classes
 end
 
 local function check_names(modules, classes)
@@ -73,7 +58,8 @@ local function write_tree(tree, report, modules, classes)
 end
 
 local tree = arg[1] or support.root
-local modules, classes = read_all(tree)
+local modules, classes
+modules, classes, mistakes = annotations.read_tree(tree)
 if #mistakes == 0 then
   for _, module in ipairs(modules) do append(mistakes, rewrite.find(module)) end
   check_names(modules, classes)

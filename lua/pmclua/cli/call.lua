@@ -45,7 +45,7 @@ end
 
 --- Runs a script by its name or path. Raises what it raises, and for a script that is not there.
 ---@param word string
----@param ... string its arguments
+---@param ... string|number its arguments
 ---@return any value the result where the script returns an experiment, which is run; else what it returns,
 ---   or its exit status
 function M.call(word, ...)

@@ -4,7 +4,7 @@
 --     local target, command = pmc.targets.from(opt), pmc.targets.command(opt.command)
 
 local lists = require "pmclua.base.lists"
-local text = require "pmclua.base.text"
+local listed = require("pmclua.base.text").list
 
 local M = {}
 
@@ -52,7 +52,7 @@ local BY_TASK = { pid = true, tid = true }
 local function kind_of(opt)
   local given = lists.where(GIVEN, function(pair) return opt[pair[1]] end)
   if #given > 1 then
-    refuse("%s name different targets: give only one of them", text.list(lists.column(given, 2)))
+    refuse("%s name different targets: give only one of them", listed(lists.column(given, 2)))
   end
   local kind = given[1] and given[1][1]
   if opt.cpu and BY_TASK[kind or ""] then
@@ -99,48 +99,48 @@ end
 
 --- A command that runs as if it were started without pmclua: nothing is split, and its streams are pmclua's own.
 --- nil if argv is empty.
----@param argv string[]
+---@param words string[]
 ---@param launch? string what starts it several times
 ---@return pmclua.Command?
-function M.command(argv, launch)
-  if #argv == 0 then return nil end
-  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, launch = launch, unpack(argv) }
+function M.command(words, launch)
+  if #words == 0 then return nil end
+  local spec = { stdin = "inherit", stdout = "inherit", foreground = true, launch = launch, unpack(words) }
   -- One string alone would be split: a program's path may have blanks.
-  if #argv == 1 and argv[1] ~= "" then spec[1] = require("pmclua.workload.shellwords").join(argv) end
+  if #words == 1 and words[1] ~= "" then spec[1] = require("pmclua.workload.shellwords").join(words) end
   return require("pmclua.workload").command(spec)
 end
 
 --- The values of --launch and --ranks: the launcher's words, and the factor that {ranks} in them is. Without --ranks it is
 --- the number of tasks of the Slurm job that this process is in.
----@param options { launch?: string, ranks?: string[] }
+---@param opt { launch?: string, ranks?: string[] }
 ---@return { words: string, factors?: table[] }? nil: nothing is launched
-function M.launch(options)
-  local ranks = #(options.ranks or {}) > 0 and options.ranks or nil
-  if not options.launch then
+function M.launch(opt)
+  local ranks = #(opt.ranks or {}) > 0 and opt.ranks or nil
+  if not opt.launch then
     return ranks and refuse("--ranks goes with --launch") or nil
   end
-  local is_asked = options.launch:find("{ranks}", 1, true)
+  local is_asked = opt.launch:find("{ranks}", 1, true)
   if ranks and not is_asked then refuse("--ranks: write {ranks} into --launch, as in 'srun -n {ranks}'") end
-  if not is_asked then return { words = options.launch } end
+  if not is_asked then return { words = opt.launch } end
   ranks = ranks or { os.getenv "SLURM_NTASKS" }
   if not ranks[1] then refuse("--launch: how many are {ranks}? --ranks 4, or --ranks 1,2,4") end
-  local words = table.concat(ranks, ","):gmatch "[^,]+"
-  local levels = lists.map(lists.collect(words), function(word)
+  local list = table.concat(ranks, ","):gmatch "[^,]+"
+  local levels = lists.map(lists.collect(list), function(word)
     return word:find "^%d+$" and tonumber(word) > 0 and tonumber(word)
       or refuse("--ranks takes numbers of ranks, not '%s'", word)
   end)
-  return { words = options.launch, factors = { { "ranks", levels } } }
+  return { words = opt.launch, factors = { { "ranks", levels } } }
 end
 
 --- Seconds of an interval or delay as perf has them: a bare number is milliseconds; "1s" says its unit.
----@param value string
+---@param text string
 ---@param option string for the message
 ---@return number seconds
-function M.seconds(value, option)
-  local bare = value:match "^%d+%.?%d*$"
-  local seconds = bare and tonumber(bare) / 1000 or require("pmclua.base.units").seconds(value)
+function M.seconds(text, option)
+  local bare = text:match "^%d+%.?%d*$"
+  local seconds = bare and tonumber(bare) / 1000 or require("pmclua.base.units").seconds(text)
   if not seconds or seconds <= 0 then
-    refuse("%s takes milliseconds, or a time with a unit, not '%s'", option, value)
+    refuse("%s takes milliseconds, or a time with a unit, not '%s'", option, text)
   end
   return seconds
 end

@@ -12,6 +12,7 @@ local text = require "pmclua.base.text"
 
 --- The counts of a group: a reading since it was opened, or the difference of two.
 ---@class pmclua.Counts
+---@field raw table<string, number|ffi.cdata*> the exact u64 of each event
 local Counts = require("pmclua.public.class").new("counting", "counts")
 local methods = Counts.__index
 
@@ -108,7 +109,9 @@ end
 
 --- Nanoseconds that the group was enabled, and on the PMU: of this thread's time, or summed over the
 --- target's.
+---@return number
 function Counts:enabled_ns() return (times_of(self)) end
+---@return number
 function Counts:running_ns() return select(2, times_of(self)) end
 
 --- The share of the time that an event was on the PMU; nil where it was enabled at no time.

@@ -91,20 +91,20 @@ function group.over(events, groups, handle)
 end
 
 --- Opens a group on this thread (or on `target`), stopped.
----@param spec string|table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true, read = "auto" }
+---@param events string|table { "cycles", "tsc = msr/tsc/", target = pmc.pid(1234), pinned = true, read = "auto" }
 ---@return pmclua.Group
-function group.new(spec)
-  if type(spec) == "string" then spec = { spec } end
-  if spec.read == "user" and spec.target then
+function group.new(events)
+  local options = type(events) == "string" and { events } or events
+  if options.read == "user" and options.target then
     explain.misuse("only a group of this thread can be read in user space, not one with a target")
   end
-  if spec.target then require("pmclua.counting.target").check(spec.target) end
-  local events = events_of(spec)
-  local groups = require("pmclua.counting.passes").at_once(events, spec.target)
-  local handle = not spec.target and #groups == 1 and open_here(groups[1], events, spec) or nil
-  if #groups > 0 and not handle then handle = open_target(groups, events, spec) end
-  local self = group.over(events, groups, handle)
-  self.read_asked = spec.read
+  if options.target then require("pmclua.counting.target").check(options.target) end
+  local list = events_of(options)
+  local groups = require("pmclua.counting.passes").at_once(list, options.target)
+  local handle = not options.target and #groups == 1 and open_here(groups[1], list, options) or nil
+  if #groups > 0 and not handle then handle = open_target(groups, list, options) end
+  local self = group.over(list, groups, handle)
+  self.read_asked = options.read
   return self
 end
 
@@ -124,7 +124,8 @@ local function refuse_user_space(self)
       .. 'kernel.perf_user_access on Arm; read = "auto" takes what is possible' }, 0)
 end
 
---- Starts counting. Returns the group.
+--- Starts counting.
+---@return pmclua.Group
 function Group:start()
   assert_open(self)
   if self.read_asked == "toggle" then
@@ -137,7 +138,7 @@ function Group:start()
 end
 
 --- Stops counting; what was counted stays. A call of `count` that is under way then has no count, and raises.
---- Returns the group.
+---@return pmclua.Group
 function Group:stop()
   assert_open(self)
   if self.handle then check("stop", self.handle:stop()) end

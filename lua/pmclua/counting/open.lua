@@ -21,34 +21,35 @@ end
 
 --- Opens one event. Every attr field goes by its name in the ABI; pid (0: this thread), cpu (-1: any),
 --- group (another open event) and flags are the system call's own.
----@param spec table<string, number|boolean|string|table>
+---@param fields table<string, number|boolean|string|table>
 ---@return table event  :ioctl(name, argument) :read() :fd() :close()
-function open.new(spec)
-  local fields, target = {}, {}
-  for name, value in pairs(spec) do
-    if TARGETS[name] then target[name] = value else fields[name] = value end
+function open.new(fields)
+  local attr, target = {}, {}
+  for name, value in pairs(fields) do
+    if TARGETS[name] then target[name] = value else attr[name] = value end
   end
-  local kind = (fields.inherit == true or fields.inherit == 1) and probe_kind.of { attr = fields }
+  local kind = (attr.inherit == true or attr.inherit == 1) and probe_kind.of { attr = attr }
   if kind then
     explain.misuse(("an event of the %s PMU must not be inherited: the counted process could not fork. "
       .. "Leave inherit out"):format(kind), 2)
   end
   if target.group then target.group = target.group.event end
-  local ok, event, failure = pcall(core.open, fields, target)
+  local ok, event, failure = pcall(core.open, attr, target)
   if not ok then explain.misuse(tostring(event), 2) end
-  local name = ("type %s config %s"):format(tostring(fields.type or 0), tostring(fields.config or 0))
+  local name = ("type %s config %s"):format(tostring(attr.type or 0), tostring(attr.config or 0))
   if not event then
     failure.event, failure.has_attr = name, true
     error(explain.open(failure), 0)
   end
-  local caution = require("pmclua.event.probe").caution { attr = fields }
+  local caution = require("pmclua.event.probe").caution { attr = attr }
   if caution then require("pmclua.host.output").note("%s: %s", name, caution) end
   return setmetatable({ event = event, name = name }, Event)
 end
 
 --- An ioctl by its name in the ABI. Returns what it gives back: the id for ID, a list for QUERY_BPF.
 ---@param name "ENABLE"|"DISABLE"|"REFRESH"|"RESET"|"PERIOD"|"SET_OUTPUT"|"SET_FILTER"|"ID"|"SET_BPF"|"PAUSE_OUTPUT"|"QUERY_BPF"|"MODIFY_ATTRIBUTES"
----@param argument? number|string|table
+---@param argument? number|ffi.cdata*|string|table
+---@return any
 function Event:ioctl(name, argument)
   if getmetatable(argument) == Event then argument = argument.event end
   local result, code, errnum = self.event:ioctl(name, argument)

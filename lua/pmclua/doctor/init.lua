@@ -37,14 +37,14 @@ local function take(findings, name, finding)
 end
 
 --- Findings from the files of a machine: what limits counting, and what does not.
----@param machine pmclua.doctor.Machine|string the folder of its files
----@param results { has_pmu: boolean } what was tried before
+---@param root pmclua.doctor.Machine|string the folder of its files
+---@param tried { has_pmu: boolean } what was tried before
 ---@return pmclua.doctor.Finding[]
-function M.findings(machine, results)
+function M.findings(root, tried)
   local findings = {}
-  if type(machine) == "string" then machine = machine_of.new(machine) end
+  if type(root) == "string" then root = machine_of.new(root) end
   for _, module in ipairs(CHECKERS) do
-    for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(machine, results)) end
+    for _, row in ipairs(require(module).checks) do take(findings, row.name, row.check(root, tried)) end
   end
   return findings
 end

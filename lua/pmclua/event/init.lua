@@ -54,7 +54,8 @@ local M = {}
 ---@field field string its name in formulae
 
 ---@class pmclua.Event: pmclua.NamedEvent
----@field spec? string as asked; nil of what is named otherwise
+---@field spec string as asked
+---@field source string
 ---@field unit string
 ---@field scale number the count times this is in `unit`
 
@@ -85,14 +86,14 @@ local function encode_entries(source, options)
 end
 
 --- The events that a spec stands for: a name, or a list with commas and groups.
----@param source string
+---@param spec string
 ---@param options pmclua.event.Options?
 ---@return pmclua.Event[]? events
 ---@return pmclua.event.Problem? problem what is wrong, where, and the nearest valid word
-function M.parse(source, options)
-  local events = type(source) == "string" and generic_list.parse(source, options)
+function M.parse(spec, options)
+  local events = type(spec) == "string" and generic_list.parse(spec, options)
   if events then return events end
-  return problem.catch(encode_entries, source, options)
+  return problem.catch(encode_entries, spec, options)
 end
 
 --- Appends the events of one spec to those of others: their leaders stand where they now are.
@@ -115,19 +116,19 @@ local function parse_or_raise(source, options)
 end
 
 --- The events that a spec stands for.
----@param source string
+---@param spec string
 ---@param options pmclua.event.Options?
 ---@return pmclua.Event[]
-function M.encode(source, options)
-  return parse_or_raise(source, options)
+function M.encode(spec, options)
+  return parse_or_raise(spec, options)
 end
 
 --- Explains each event of a spec: what it counts, where each field comes from, whether it opens here.
----@param source string
+---@param spec string
 ---@param options pmclua.event.Options?
 ---@return pmclua.event.Explanation[]
-function M.explain(source, options)
-  return require("pmclua.event.explain").list(parse_or_raise(source, options))
+function M.explain(spec, options)
+  return require("pmclua.event.explain").list(parse_or_raise(spec, options))
 end
 
 --- Events whose name or description has all the words.
@@ -149,12 +150,12 @@ function M.nearest(word)
 end
 
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
----@param source string
+---@param spec string
 ---@param is_sure? boolean only where the PMU is known to have its code
 ---@return boolean
-function M.available(source, is_sure)
+function M.available(spec, is_sure)
   local opened, any = {}, false
-  for i, event in ipairs(M.parse(source) or {}) do
+  for i, event in ipairs(M.parse(spec) or {}) do
     local tried = require("pmclua.event.explain").try(event, opened[event.leader])
     local is_there = tried.status == "counted" and (event.verified or not is_sure)
     if not is_there and event.leader then return false end

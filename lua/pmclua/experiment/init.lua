@@ -42,14 +42,16 @@ local function note_use(experiment)
 end
 
 --- Declares an experiment; everything is checked, and every mistake reported at once. Tables are copied.
----@param spec table lua/REFERENCE.md, "pmc.experiment"
+---@param declaration table lua/REFERENCE.md, "pmc.experiment"
 ---@return pmclua.Experiment
-function M.declare(spec)
-  if type(spec) ~= "table" then explain.misuse("pmc.experiment takes a table, not a " .. type(spec), 2) end
-  spec = lists.deep_copy(spec)
-  local declaration, mistakes = declare.check(spec)
+function M.declare(declaration)
+  if type(declaration) ~= "table" then
+    explain.misuse("pmc.experiment takes a table, not a " .. type(declaration), 2)
+  end
+  declaration = lists.deep_copy(declaration)
+  local checked, mistakes = declare.check(declaration)
   raise_mistakes(mistakes, 2)
-  waiting = setmetatable({ spec = spec, declaration = declaration, is_declared = true }, Experiment)
+  waiting = setmetatable({ spec = declaration, declaration = checked, is_declared = true }, Experiment)
   return waiting
 end
 
@@ -427,7 +429,7 @@ local function run_workloads(workloads, options, defaults)
 end
 
 --- Measures one workload: pmc.measure("ls", { events = { "page-faults" } }).
----@param workload any a command string, a workload object, a Lua function
+---@param workload string|function|table a command string, a workload object, a Lua function
 ---@param options? table the keys of pmc.experiment, and those of Experiment:run
 ---@return pmclua.Result
 function M.measure(workload, options)
@@ -436,7 +438,7 @@ end
 
 --- Measures several workloads interleaved, against the first:
 --- pmc.compare("ls", "ls -l", { repetitions = 30 }).
----@param ... any workloads, then an options table if any
+---@param ... string|function|table workloads, then an options table if any
 ---@return pmclua.Result
 function M.compare(...)
   local workloads, options = require("pmclua.base.arguments").split(...)

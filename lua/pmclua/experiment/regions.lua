@@ -205,7 +205,7 @@ end
 
 --- Runs a command and follows the calls of its regions; or those of a process that runs already, for a
 --- while (`duration`; else until an interrupt, or its end).
----@param command string|table a command string, pmc.command{…}, or pmc.pid(N)
+---@param command string|function|table a command string, pmc.command{…}, or pmc.pid(N); a function is refused
 ---@param options { regions: string|table, events?: string|string[], timeout?: number|string, pin?: string,
 ---   calibrate?: boolean, subtract?: boolean, duration?: number|string, duty?: string, store?: string }  calibrate:
 ---   false leaves the cost of probing unmeasured; subtract: what probing costs is taken off the numbers of calls; duty:

@@ -238,7 +238,7 @@ end
 
 --- Measures the tree: pmc.topdown("./parse"); several workloads are compared with the first:
 --- pmc.topdown("./old", "./new"). With `plan` nothing is measured.
----@param ... any workloads, or a map of them by name; then pmclua.TopdownOptions if any
+---@param ... string|function|table workloads, or a map of them by name; then pmclua.TopdownOptions if any
 ---@return pmclua.Topdown|pmclua.TopdownPlan
 function M.measure(...)
   local workloads, options = { ... }, {}

@@ -74,7 +74,7 @@ end
 --- Samples a command: pmc.where("ls", { event = "page-faults" }); or compares B with A, interleaved:
 --- pmc.where("./old", "./new", { repetitions = 30 }); or samples a target, for a while or while a command runs:
 --- pmc.where { target = pmc.pid(1), duration = "1s" }.
----@param ... any one or two command strings or commands, then options if any: { event?: string|string[],
+---@param ... string|function|table one or two command strings or commands, then options if any: { event?: string|string[],
 ---   repetitions?: integer, warmup?: integer, seed?: integer, timeout?: number|string, pin?: string,
 ---   layout?: string|table, call_chains?: boolean, lines?: boolean, target?: pmclua.Target, duration?: number|string,
 ---   store?: string, quiet?: boolean }

@@ -41,7 +41,7 @@ local M = {}
 --- A line as it is told.
 ---@class pmclua.LedgerRow
 ---@field key any
----@field label? string
+---@field label string
 ---@field a number mean of A
 ---@field b? number mean of B
 ---@field a_sum number of all repetitions

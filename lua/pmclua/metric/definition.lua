@@ -181,7 +181,7 @@ local function is_definition(definition)
 end
 
 --- The metric that stored data says; nil where it is none.
----@param definition any
+---@param definition table
 ---@return pmclua.Metric?
 function M.restore(definition) return is_definition(definition) and M.build(definition) or nil end
 
@@ -190,7 +190,8 @@ function M.restore(definition) return is_definition(definition) and M.build(defi
 ---@return pmclua.Metric?
 function M.parse(source)
   if source:sub(1, #MARK) ~= MARK then return nil end
-  return M.restore((require("dkjson").decode(source:sub(#MARK + 1))))
+  local definition = require("dkjson").decode(source:sub(#MARK + 1))
+  return type(definition) == "table" and M.restore(definition) or nil
 end
 
 return M

@@ -154,8 +154,8 @@ local compare = {
 
 --- Whether `observed` stands to `expected` as asked; with a tolerance, whether it is within it.
 ---@param operator string
----@param observed number
----@param expected number
+---@param observed number|ffi.cdata*|string|boolean
+---@param expected number|ffi.cdata*|string|boolean
 ---@param tolerance? { value: number, percent: boolean? }
 ---@return boolean
 function M.holds(operator, observed, expected, tolerance)

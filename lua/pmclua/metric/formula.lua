@@ -9,7 +9,7 @@
 local evaluate = require "pmclua.metric.evaluate"
 local grammar = require "pmclua.metric.grammar"
 local lists = require "pmclua.base.lists"
-local text = require "pmclua.base.text"
+local nearest = require "pmclua.base.text"
 
 local M = {}
 
@@ -47,7 +47,7 @@ end
 local function check_call(source, node)
   local arity = grammar.functions[node.name]
   if not arity then
-    local hint = text.meant_or_all(node.name, lists.keys(grammar.functions))
+    local hint = nearest.meant_or_all(node.name, lists.keys(grammar.functions))
     return grammar.error(source, node.position, ("there is no function '%s'"):format(node.name), hint)
   end
   if #node < arity[1] or #node > arity[2] then
@@ -92,11 +92,11 @@ end
 -- ---- formulae and metrics -----------------------------------------------------------------------------
 
 --- A formula without a name, e.g. of `per`.
----@param source string
+---@param text string
 ---@return pmclua.Formula? formula
 ---@return pmclua.FormulaError? error message, position, hint
-function M.formula(source)
-  return parse("formula", source, function(tree) return { evaluate = evaluate.formula(tree, source) } end)
+function M.formula(text)
+  return parse("formula", text, function(tree) return { evaluate = evaluate.formula(tree, text) } end)
 end
 
 --- A metric: `name = formula`, with a `[unit]` after it if it has one.
@@ -114,12 +114,12 @@ end
 -- ---- conditions, predictions, limits ------------------------------------------------------------------
 
 --- A condition, e.g. of `reject_if`: comparisons joined by `and` and `or`.
----@param source string e.g. "context_switches > 0"
+---@param text string e.g. "context_switches > 0"
 ---@return table? condition a pmclua.Formula whose evaluate gives a boolean, or nil and a reason
 ---@return pmclua.FormulaError? error
-function M.condition(source)
-  return parse("condition", source, function(tree)
-    return { evaluate = evaluate.condition(tree, source) }
+function M.condition(text)
+  return parse("condition", text, function(tree)
+    return { evaluate = evaluate.condition(tree, text) }
   end)
 end
 
@@ -133,30 +133,30 @@ local function comparison(kind, source)
 end
 
 --- One comparison, e.g. of `expect`, with a tolerance after "+-".
----@param source string e.g. "instructions == 3 * iterations + 2", "cycles == 3 +- 2%"
+---@param text string e.g. "instructions == 3 * iterations + 2", "cycles == 3 +- 2%"
 ---@return table? comparison { formula, operator, tolerance, left(lookup), right(lookup), needs, places }
 ---@return pmclua.FormulaError? error
-function M.comparison(source)
-  local result, problem = comparison("comparison", source)
+function M.comparison(text)
+  local result, problem = comparison("comparison", text)
   if not result then return nil, problem end
   if result.tolerance and result.operator ~= "==" then
-    local place = source:find("+-", 1, true) or source:find("±", 1, true)
-    return nil, grammar.error(source, place, "a tolerance is allowed only after '=='")
+    local place = text:find("+-", 1, true) or text:find("±", 1, true)
+    return nil, grammar.error(text, place, "a tolerance is allowed only after '=='")
   end
   return result
 end
 
 --- One limit of a gate: absolute, or relative to the baseline where the right side is a signed
 --- percentage.
----@param source string e.g. "instructions <= +1%", "page_faults <= 5000"
+---@param text string e.g. "instructions <= +1%", "page_faults <= 5000"
 ---@return table? limit as a comparison; `relative` (0.01 for +1%) instead of `right`
 ---@return pmclua.FormulaError? error
-function M.limit(source)
-  local result, problem = comparison("limit", source)
+function M.limit(text)
+  local result, problem = comparison("limit", text)
   if not result then return nil, problem end
   local one_sided = result.operator:find "^[<>]"
   if result.relative and not one_sided then
-    return nil, grammar.error(source, source:find(result.operator:sub(1, 1), 1, true),
+    return nil, grammar.error(text, text:find(result.operator:sub(1, 1), 1, true),
       "a relative limit must be an upper or a lower one", "write <= or >=")
   end
   return result
@@ -179,7 +179,7 @@ end
 
 local function unknown_hint(name, joined, known)
   if joined then return ("'-' is minus in a formula: write %s"):format(joined) end
-  return text.meant(name, known)
+  return nearest.meant(name, known)
 end
 
 --- Errors in the names of a formula, one for each unknown name.

@@ -5,7 +5,7 @@ local formula = lazy.module "pmclua.metric.formula"
 local grammar = lazy.module "pmclua.metric.grammar"
 local groups = require "pmclua.metric.groups"
 local lists = require "pmclua.base.lists"
-local text = require "pmclua.base.text"
+local nearest = require "pmclua.base.text"
 
 -- Vendors' metrics are loaded when a name is none of pmclua's own. `of_vendor` finds theirs also where
 -- pmclua has one of that name: tables of AMD and Arm have a backend_bound, too.
@@ -24,7 +24,7 @@ local M = lazy.fields({}, {
 
 ---@class pmclua.Metric: pmclua.Formula
 ---@field name string
----@field unit? string "" for a plain number; "%": a share of 1
+---@field unit string "" for a plain number; "%": a share of 1
 ---@field kind "ratio"
 ---@field meaning? string of named metrics
 ---@field events? string[] of named metrics: the specs it brings
@@ -51,7 +51,7 @@ local function metric_of(group, set, entry)
   local missing
   metric.events, missing = groups.specs(set, metric.needs)
   if missing then
-    local hint = text.meant(missing, lists.joined(lists.column(set.events, "fields")), "; ")
+    local hint = nearest.meant(missing, lists.joined(lists.column(set.events, "fields")), "; ")
     return nil, groups.mistake(group, entry.line,
       ("%s needs '%s', which is none of its events%s"):format(metric.name, missing, hint))
   end
@@ -130,7 +130,7 @@ end
 
 --- The metric that has this name: one of a group's file, else the vendor's.
 ---@param name string
----@return pmclua.Metric? metric nil where there is none; text.nearest over `names()` may help
+---@return pmclua.Metric? metric nil where there is none
 ---@return string? why the file that has it is wrong
 function M.find(name)
   local known, variants = definitions()[name], {}
@@ -216,26 +216,26 @@ function M.names()
 end
 
 local function unknown_name(source, name)
-  local hint = text.meant(name, M.names()) or text.meant(name, lists.column(groups.all(), "name"))
-    or text.meant(name, M.vendor_names())
+  local hint = nearest.meant(name, M.names()) or nearest.meant(name, lists.column(groups.all(), "name"))
+    or nearest.meant(name, M.vendor_names())
     or M.vendor_absent() or "write a metric of your own as name = formula"
   return grammar.error(source, source:find(name, 1, true), ("there is no metric '%s'"):format(name), hint)
 end
 
 --- A metric: the name of a named one, or `name = formula`, with a `[unit]` after it if it has one.
----@param source string e.g. "ipc", "mpki = 1000 * cache_misses / instructions"
+---@param text string e.g. "ipc", "mpki = 1000 * cache_misses / instructions"
 ---@return pmclua.Metric? metric
 ---@return pmclua.FormulaError? error message, position, hint
-function M.parse(source)
-  local lone = type(source) == "string" and (source:match "^%s*([%w_][%w_.]*)%s*$"
-    or source:match "^%s*([%a_][%w_]*/[%w_.]+/)%s*$")
-  local is_data = not lone and type(source) == "string" and source:find "^vendor metric "
-  local stored = is_data and require("pmclua.metric.definition").parse(source)
+function M.parse(text)
+  local lone = type(text) == "string" and (text:match "^%s*([%w_][%w_.]*)%s*$"
+    or text:match "^%s*([%a_][%w_]*/[%w_.]+/)%s*$")
+  local is_data = not lone and type(text) == "string" and text:find "^vendor metric "
+  local stored = is_data and require("pmclua.metric.definition").parse(text)
   if stored then return stored end
-  if not lone then return formula.definition(source) end
+  if not lone then return formula.definition(text) end
   local metric, why = M.find(lone)
-  if why then return nil, grammar.error(source, 1, why) end
-  if not metric then return nil, unknown_name(source, lone) end
+  if why then return nil, grammar.error(text, 1, why) end
+  if not metric then return nil, unknown_name(text, lone) end
   if not lone:find "/" then return metric end
   return require("pmclua.metric.definition").labelled(metric, label_of(metric))
 end
@@ -250,25 +250,25 @@ end
 
 --- A metric, condition, prediction or limit in which names stand for sums of others: of the events that a
 --- word stands for on several PMUs.
----@param parsed { formula: string, needs: string[] } pmclua.Formula, or what comparison or limit gave
+---@param metric { formula: string, needs: string[] } pmclua.Formula, or what comparison or limit gave
 ---@param parts table<string, string[]> name to the names that it is the sum of
 ---@param kind? "condition"|"comparison"|"limit" nil: a metric
 ---@return { formula: string, needs: string[] } the formula itself where it needs none of them
-function M.with_sums(parsed, parts, kind)
-  if parsed.stored then return parsed end    -- a vendor's has the sums in it
+function M.with_sums(metric, parts, kind)
+  if metric.stored then return metric end    -- a vendor's has the sums in it
   local by, is_needed = {}, false
-  for _, name in ipairs(parsed.needs) do
+  for _, name in ipairs(metric.needs) do
     if parts[name] then
       by[name] = #parts[name] == 1 and parts[name][1] or ("(%s)"):format(table.concat(parts[name], " + "))
       is_needed = true
     end
   end
-  if not is_needed then return parsed end
-  if kind then return assert(M[kind](replace_names(parsed.formula, by))) end
-  local unit = parsed.unit ~= "" and (" [%s]"):format(parsed.unit) or ""
-  local source = ("%s = %s%s"):format(parsed.name, replace_names(parsed.formula, by), unit)
+  if not is_needed then return metric end
+  if kind then return assert(M[kind](replace_names(metric.formula, by))) end
+  local unit = metric.unit ~= "" and (" [%s]"):format(metric.unit) or ""
+  local source = ("%s = %s%s"):format(metric.name, replace_names(metric.formula, by), unit)
   local bound = assert(formula.definition(source))
-  bound.kind, bound.meaning, bound.events = parsed.kind, parsed.meaning, parsed.events
+  bound.kind, bound.meaning, bound.events = metric.kind, metric.meaning, metric.events
   return bound
 end
 

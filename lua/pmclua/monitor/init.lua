@@ -118,20 +118,20 @@ local function watch_end(self)
 end
 
 --- Starts counting a target, or a command from its start on, at intervals.
----@param spec { target?: pmclua.Target, command?: any, events?: string|string[],
+---@param options { target?: pmclua.Target, command?: string|function|table, events?: string|string[],
 ---   metrics?: string|string[], interval?: string|number, duration?: string|number, count?: integer,
 ---   delay?: string|number, pin?: string, inherit?: boolean }  without target and command: everything;
 ---   delay: of counting, after the start; inherit: false: without threads and children that are started
 ---@return pmclua.Monitor
-function M.new(spec)
-  local self = setmetatable({ limits = check_limits(spec), index = 0 }, Monitor)
-  local inner = command_of(spec.command)
-  self.target = spec.target or not inner and require("pmclua.counting.target").system() or nil
-  local declaration = declared(spec)
+function M.new(options)
+  local self = setmetatable({ limits = check_limits(options), index = 0 }, Monitor)
+  local inner = command_of(options.command)
+  self.target = options.target or not inner and require("pmclua.counting.target").system() or nil
+  local declaration = declared(options)
   if self.target then require("pmclua.counting.target").check(self.target) end
-  if inner then hold(self, inner, spec) end
-  local ok, why = pcall(open, self, declaration, spec.target or not inner and self.target or nil,
-    spec.inherit)
+  if inner then hold(self, inner, options) end
+  local ok, why = pcall(open, self, declaration, options.target or not inner and self.target or nil,
+    options.inherit)
   if not ok then
     if self.held then self.held:close() end
     error(why, 0)

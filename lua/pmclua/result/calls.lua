@@ -37,19 +37,19 @@ local DURATION, ENABLED, RUNNING = 1, 2, 3       -- columns of a call; its event
 ---@field notes string[]
 ---@field is_pair boolean between any two points, not a function's calls
 ---@field unseen string? why it is not known that there were no calls
----@field entries number
----@field calls number entered and returned
----@field nested number of these within another call of the same region
----@field tails number ended by a jump to another function
----@field unwound number left without return
----@field unfinished number not left when it ended
----@field orphans number returns whose entry was not seen
----@field cut number made useless by lost records
----@field partial number of the calls: not counted throughout
----@field unsure number of the calls: one that they called was left without return, nobody knows when; what they took
+---@field entries number|ffi.cdata*|nil
+---@field calls number|ffi.cdata*|nil entered and returned
+---@field nested number|ffi.cdata*|nil of these within another call of the same region
+---@field tails number|ffi.cdata*|nil ended by a jump to another function
+---@field unwound number|ffi.cdata*|nil left without return
+---@field unfinished number|ffi.cdata*|nil not left when it ended
+---@field orphans number|ffi.cdata*|nil returns whose entry was not seen
+---@field cut number|ffi.cdata*|nil made useless by lost records
+---@field partial number|ffi.cdata*|nil of the calls: not counted throughout
+---@field unsure number|ffi.cdata*|nil of the calls: one that they called was left without return, nobody knows when; what they took
 ---   themselves is only known within bounds
----@field moved number returns that may be of another call, as stacks were copied
----@field switching number of the calls: in processes whose stacks move between threads, or take turns on one
+---@field moved number|ffi.cdata*|nil returns that may be of another call, as stacks were copied
+---@field switching number|ffi.cdata*|nil of the calls: in processes whose stacks move between threads, or take turns on one
 ---@field threads { pid: integer, tid: integer, name: string, calls: number }[]
 local RegionCalls = require("pmclua.public.class").new("regions", "region",
   "entries calls nested tails unwound unfinished orphans cut partial unsure moved switching subtracted "
@@ -218,21 +218,21 @@ local function add_sum(values, event, sums, column, calls)
 end
 
 --- An event's counts in calls, with or without their callees.
----@param name string an event's field, "duration" or "cpu_time"
----@param is_self? boolean without the callees that are regions, too
+---@param event string an event's field, "duration" or "cpu_time"
+---@param itself? boolean without the callees that are regions, too
 ---@return pmclua.RegionValues
-function RegionCalls:values(name, is_self)
-  local run, column, event = counted(self, name, is_self)
-  if not run then return { status = column, why = event, n = 0 } end
-  local calls_found, spread = found_in(self, run), spread_of(self, run, column, is_self)
+function RegionCalls:values(event, itself)
+  local run, column, about = counted(self, event, itself)
+  if not run then return { status = column, why = about, n = 0 } end
+  local calls_found, spread = found_in(self, run), spread_of(self, run, column, itself)
   if calls_found.switching and calls_found.switching ~= 0 then return durations(spread) end
   local values = { n = spread.n, min = spread.min, max = spread.max }
-  local sums = is_self and M.self_sums(self, run) or calls_found.outermost
-  local calls = calls_found.calls - (is_self and 0 or calls_found.nested)
-  add_sum(values, event, sums, column, calls)
+  local sums = itself and M.self_sums(self, run) or calls_found.outermost
+  local calls = calls_found.calls - (itself and 0 or calls_found.nested)
+  add_sum(values, about, sums, column, calls)
   if not values.sum then return values end
   values.probing, values.probing_spread = spent.of_calls(self, run, sums, column)
-  if is_self and calls_found.unsure ~= 0 then
+  if itself and calls_found.unsure ~= 0 then
     values.least, values.mean = math.max(0, values.sum - tonumber(calls_found.unsure_sums[column])), nil
   -- The durations of threads overlap.
   elseif column ~= DURATION or #self.threads == 1 then
@@ -259,10 +259,10 @@ end
 
 --- The sum for one thread of `threads`, of outermost calls with their callees.
 ---@param thread table
----@param name string
+---@param event string
 ---@return number?
-function RegionCalls:of_thread(thread, name)
-  local run, column = column_of(self, name)
+function RegionCalls:of_thread(thread, event)
+  local run, column = column_of(self, event)
   if not run or M.is_switching(self) then return nil end
   local own = lists.find(found_in(self, run).threads, function(other)
     return other.tid == thread.tid and other.pid == thread.pid
@@ -309,32 +309,32 @@ local function from_buckets(spread, p)
 end
 
 --- A quantile of the calls; nil where there is none, or none that could be told from what probing costs.
----@param name string
+---@param event string
 ---@param p number from 0 to 1
----@param is_self? boolean
+---@param itself? boolean
 ---@return number? value
 ---@return boolean? exact false: within 1/128 of it
-function RegionCalls:quantile(name, p, is_self)
-  local run, column = counted(self, name, is_self)
+function RegionCalls:quantile(event, p, itself)
+  local run, column = counted(self, event, itself)
   if not run then return nil end
-  local spread = spread_of(self, run, column, is_self)
+  local spread = spread_of(self, run, column, itself)
   if spread.n == 0 then return nil end
-  local list = kept(self, run, column, is_self)
+  local list = kept(self, run, column, itself)
   local value, is_exact
   if list then value, is_exact = order.quantile_of(list, p), true
   else value, is_exact = from_buckets(spread, p) end
-  if value <= spent.resolution(self, run, column, is_self) then return nil end
+  if value <= spent.resolution(self, run, column, itself) then return nil end
   return value, is_exact
 end
 
 --- The calls' values that were kept, in the order of their ends.
----@param name string
----@param is_self? boolean
+---@param event string
+---@param itself? boolean
 ---@return number[]
-function RegionCalls:list(name, is_self)
-  local run, column = counted(self, name, is_self)
+function RegionCalls:list(event, itself)
+  local run, column = counted(self, event, itself)
   if not run then return {} end
-  return run.regions.calls:values(self.index, column, is_self)
+  return run.regions.calls:values(self.index, column, itself)
 end
 
 ---@class pmclua.Bar
@@ -352,13 +352,13 @@ function M.why_not(calls, name)
 end
 
 --- All calls as a histogram: single values up to 127, then 64 bars to an octave.
----@param name string
----@param is_self? boolean
+---@param event string
+---@param itself? boolean
 ---@return pmclua.Bar[]
-function RegionCalls:histogram(name, is_self)
-  local run, column = counted(self, name, is_self)
+function RegionCalls:histogram(event, itself)
+  local run, column = counted(self, event, itself)
   if not run then return {} end
-  return lists.map(spread_of(self, run, column, is_self).buckets, function(bucket)
+  return lists.map(spread_of(self, run, column, itself).buckets, function(bucket)
     return { low = tonumber(bucket.low), high = tonumber(bucket.next_low) - 1,
       count = tonumber(bucket.count) }
   end)

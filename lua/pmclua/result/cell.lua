@@ -36,6 +36,7 @@ local M = {}
 ---@field control string? the workload that this A/A control is a copy of
 ---@field exits table<integer, integer> repetitions by their exit status, where that was not 0
 ---@field first_failure table? outcome, exit, signal and why of the first that failed
+---@field result pmclua.Result
 ---@field [string] pmclua.Summary of an event or metric
 local Cell = require("pmclua.public.class").new("results", "cell")
 local methods = Cell.__index

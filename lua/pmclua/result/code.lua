@@ -222,15 +222,15 @@ end
 
 --- A function's counts by source line and by instruction, as means of A and of B, with verdicts on what differs.
 ---@param row pmclua.LedgerRow of `ledger()` or `ledger "inlined"`
----@param folders? string[] below which sources may be
+---@param sources? string[] below which sources may be
 ---@return pmclua.Annotation
-function CodeResult:annotation(row, folders)
+function CodeResult:annotation(row, sources)
   local ours, theirs = places_of(row)
   local is_stored = lists.any(self.profiles, require("pmclua.store.profiles").is_stored)
   local pairing = pairing_of(self, ours, theirs)
   return require("pmclua.profile.annotation").new(side_lines(self.a, ours, row.line.by),
     self.b and side_lines(self.b, theirs, row.line.by),
-    { is_stored = is_stored, folders = folders, pairing = pairing,
+    { is_stored = is_stored, folders = sources, pairing = pairing,
       aligned = function(a, b) return require("pmclua.ledger.instructions").aligned(a, b, pairing) end,
       judge = self.b and function(rows) judge_rows(self, rows) end or nil })
 end

@@ -171,12 +171,12 @@ end
 --- The result of stored files. Several are one result with a further factor: rank where each file has a
 --- rank of its own (mpirun, srun), else file: their names, the first of them the baseline. Without a path
 --- the result that was stored last.
----@param path? string|{ by: "file"|"rank"|"host"|"none"|nil, over: string? } a path, a job's folder, or a list of
----  paths; by: what tells files apart; over: what of their records becomes a factor, too (split.lua)
----@param ... string more paths
+---@param ... string|{ by: "file"|"rank"|"host"|"none"|nil, over: string? } paths, jobs' folders, or one list of them;
+---  by: what tells files apart; over: what of their records becomes a factor, too (split.lua)
 ---@return pmclua.Result result raises an error object where a file cannot be read
-function M.load(path, ...)
-  local paths = check_paths(type(path) == "table" and path or { path, ... }, "load")
+function M.load(...)
+  local first = ...
+  local paths = check_paths(type(first) == "table" and first or { ... }, "load")
   if #paths == 0 then paths[1] = store.latest() or error(nothing_stored(), 0) end
   if #paths > 1 and lists.any(paths, is_job) then return load_mixed(paths, paths.by, paths.over) end
   if #paths > 1 then return load_several(paths, paths.by, paths.over) end

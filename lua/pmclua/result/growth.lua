@@ -13,7 +13,7 @@ local M = {}
 
 local MARGIN = 0.1                      -- exponents that are no further apart are the same
 
----@class pmclua.ResultGrowth: pmclua.Growth without its curve
+---@class pmclua.ResultGrowth fields of pmclua.Growth are nil where there is no fit
 ---@field name string field of the event or metric
 ---@field title string
 ---@field unit string
@@ -21,6 +21,15 @@ local MARGIN = 0.1                      -- exponents that are no further apart a
 ---@field workload string
 ---@field levels table<string, any> of the other factors
 ---@field cells pmclua.Cell[] by size
+---@field shape "power"|"linear"|"n log n"|"steps"|nil
+---@field parameters table?
+---@field exponent { value: number, low: number, high: number }?
+---@field shapes { shape: string, criterion?: number, spread: number }[]?
+---@field sizes number[]?
+---@field values number[]? medians
+---@field residuals number[]?
+---@field n integer?
+---@field level number?
 ---@field asked { exponent: number, margin: number }? what was predicted
 ---@field verdict "same"|"differs"|"undecided"|nil the exponent against that
 ---@field why string? why there is no fit

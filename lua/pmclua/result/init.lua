@@ -25,8 +25,12 @@ local M = {}
 ---@field per_metrics pmclua.Metric[] the cost of one element, for each event
 ---@field per_event table<string, pmclua.Metric> the same by event
 ---@field element string? what it is called
----@field status? "complete"|"interrupted"|"unfinished"|"running"|"failed" nil: `ended` has it (ending.lua)
----@field ended? pmclua.BadEnd
+---@field status "complete"|"interrupted"|"unfinished"|"running"|"failed"
+---@field problem? any what ended the run
+---@field signal? integer that interrupted it
+---@field ended? pmclua.BadEnd has the three above where the run did not end well (ending.lua)
+---@field remarks string[]?
+---@field expectations table[]? what became of the predictions
 ---@field problems string[] what a stored file lacks
 ---@field followed table<integer, table[]> what following calls found in cells, by number: result/regions.lua
 ---@field path string? of the stored file
@@ -196,8 +200,8 @@ local function change_header(result, key, value)
 end
 
 --- The result with more metrics (or others of the same name), another baseline or primary quantity.
----@param changes { metrics: string|string[]|nil, baseline: string|table|nil, primary: string? } baseline: a
----  workload's name, "n=256", or a partial cell
+---@param changes { metrics: string|string[]|nil, baseline: string|table|nil, primary: string?,
+---  fit: string|table|nil } baseline: a workload's name, "n=256", or a partial cell; fit: as an experiment has it
 ---@return pmclua.Result
 function Result:with(changes)
   local result, baseline = view(self, self:list(true)), changes.baseline
@@ -232,9 +236,10 @@ function Result:values(name, conditions)
 end
 
 --- Compares cells with their baseline: each event and metric, paired by block.
----@param options? { baseline: string|table|nil, names: string|string[]|nil, margin: any, level: number? }
----  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
----  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default
+---@param options? { baseline: string|table|nil, names: string|string[]|nil, margin: string|table|nil,
+---  level: number?, floor: number? }  baseline: a workload's name or a partial cell, as declared where nothing is said; names: of events and
+---  metrics, all by default; margin: as in an experiment; level: of the intervals, 0.95 by default;
+---  floor: of noise, a share of 1
 ---@return pmclua.Comparison
 function Result:compare(options)
   return require("pmclua.result.compare").new(self, options or {})

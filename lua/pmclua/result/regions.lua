@@ -28,10 +28,10 @@ local COLUMNS = { duration = 1, cpu_time = 2 }
 ---@field signal integer
 ---@field wall_ns number
 ---@field path string "all threads", or why one thread alone was followed
----@field samples number
----@field lost number
----@field threads_seen number threads and children that were started
----@field events pmclua.NamedEvent[]
+---@field samples integer
+---@field lost integer
+---@field threads_seen integer threads and children that were started
+---@field events table[] as of pmclua.Result
 ---@field cost_unknown? string why it is not known of some region what probing it costs
 ---@field observed? number of a process that ran already: the share of the time that it was followed
 ---@field ran number the least share of a run in which its events were on the PMU: calls at other times were not

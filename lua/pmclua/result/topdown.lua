@@ -31,6 +31,7 @@ local M = {}
 ---@field result pmclua.Result
 ---@field nodes pmclua.TopdownNode[] parents before children
 ---@field total { name: string, title: string }? the event that nodes are shares of, as far as it was counted
+---@field rounds integer? of measuring
 local Topdown = require("pmclua.public.class").new("measuring", "topdown", "total rounds remarks")
 
 -- ---- the tree --------------------------------------------------------------------------------------------
@@ -149,11 +150,11 @@ function Topdown:is_over(name)
 end
 
 --- Whether any node has a number in a cell, by default in any.
----@param only? pmclua.Cell
+---@param cell? pmclua.Cell
 ---@return boolean
-function Topdown:has_numbers(only)
-  return lists.any(only and { only } or self:cells(), function(cell)
-    return lists.any(self.nodes, function(node) return cell:summary(node.name).n > 0 end)
+function Topdown:has_numbers(cell)
+  return lists.any(cell and { cell } or self:cells(), function(other)
+    return lists.any(self.nodes, function(node) return other:summary(node.name).n > 0 end)
   end)
 end
 

@@ -61,20 +61,20 @@ local function draw(self)
 end
 
 ---@class pmclua.Random
----@field bits fun(self): integer a whole number from 0 to 2^32-1
----@field uniform fun(self): number from [0, 1), 53 random bits
----@field integer fun(self, n: integer): integer from 1 to n, each as likely
----@field shuffle fun(self, list: any[]): any[] the same list, in random order
----@field normal fun(self): number of mean 0 and standard deviation 1
+---@field bits fun(self): integer from 0 to 2^32-1
 
 Random.bits = draw
 
+--- From [0, 1), 53 random bits.
+---@return number
 function Random:uniform()
   local high, low = rshift(draw(self), 5) % TWO32, rshift(draw(self), 6) % TWO32
   return (high * 2 ^ 26 + low) / 2 ^ 53
 end
 
---- Every value is exactly as likely: draws beyond the last whole multiple of n are thrown away.
+--- From 1 to n, each exactly as likely: draws beyond the last whole multiple of n are thrown away.
+---@param n integer
+---@return integer
 function Random:integer(n)
   local limit = TWO32 - TWO32 % n
   local value
@@ -83,6 +83,8 @@ function Random:integer(n)
 end
 
 --- Fisher-Yates, in place.
+---@param list table
+---@return table list the same
 function Random:shuffle(list)
   for i = #list, 2, -1 do
     local j = Random.integer(self, i)
@@ -91,8 +93,9 @@ function Random:shuffle(list)
   return list
 end
 
---- Marsaglia's polar method. Its last digit may depend on the C library's log: for simulations, not
---- for plans.
+--- Of mean 0 and standard deviation 1: Marsaglia's polar method. Its last digit may depend on the C library's log: for
+--- simulations, not for plans.
+---@return number
 function Random:normal()
   local u, v, s
   repeat

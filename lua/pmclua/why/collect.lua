@@ -186,8 +186,8 @@ local function what_can_be(workloads, options)
 end
 
 --- Measures what the difference between two workloads consists of: pmc.why("ls", "ls -l").
----@param a any a workload, as for pmc.compare
----@param b any
+---@param a string|function|table a workload, as for pmc.compare
+---@param b string|function|table
 ---@param options? table budget (seconds, or "2min"), repetitions, events (more suspects), simulate = false,
 ---  seed, pin, timeout, warmup, store, quiet, on_failure, layout, notes
 ---@return pmclua.Why

@@ -39,6 +39,9 @@ local M = {}
 ---@field suspects pmclua.Suspect[] what else differs
 ---@field absent { what: string, why: string }[] what was not measured
 ---@field sentence string
+---@field margin number a share: what differs by less is a trifle
+---@field result pmclua.Result
+---@field plan? table what pmc.why chose to measure (collect.lua)
 local Why = require("pmclua.public.class").new("measuring", "why",
   "time ledger waits cycles others plan of groups numbers")
 

@@ -17,12 +17,12 @@ Buffer.__about = function(self) return ("%s[%s] of %s"):format(self.type, self.c
 local FILLS = { zero = "0", index = "i", reverse = "n - i", random = "pmclua_random(&x)", one = "1" }
 
 --- Memory to pass to a function: `count` elements of a C type.
----@param spec table { "int32_t", count =, fill = "zero"|"index"|"reverse"|"random"|"one"|number, fresh = boolean }
+---@param options table { "int32_t", count =, fill = "zero"|"index"|"reverse"|"random"|"one"|number, fresh = boolean }
 ---   count: a number or the name of a factor; fresh: filled again before each measured call
 ---@return table buffer for the args of pmc.call
-function call.buffer(spec)
-  return setmetatable({ type = spec[1], count = spec.count, fill = spec.fill or "zero",
-    fresh = spec.fresh }, Buffer)
+function call.buffer(options)
+  return setmetatable({ type = options[1], count = options.count, fill = options.fill or "zero",
+    fresh = options.fresh }, Buffer)
 end
 
 -- ---- the generated kernel ----

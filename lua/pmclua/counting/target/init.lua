@@ -78,10 +78,10 @@ function M.self()
 end
 
 --- Processes: all their threads, and those and the children that they start while they are counted.
----@param spec integer|string|table a pid (or the id of one of its threads), or { pid, …, by = "thread" | "process" }
+---@param pid integer|string|table a pid (or the id of one of its threads), or { pid, …, by = "thread" | "process" }
 ---@return pmclua.Target
-function M.pid(spec)
-  local given = arguments_of(spec, "pid_options")
+function M.pid(pid)
+  local given = arguments_of(pid, "pid_options")
   local ids = lists.unique(lists.map(ids_of("pmc.pid", given), function(id)
     return tasks.process_of(id) or id
   end))
@@ -91,10 +91,10 @@ function M.pid(spec)
 end
 
 --- Threads, each alone: without what they start.
----@param spec integer|string|table a tid, or { tid, …, by = "thread" }
+---@param tid integer|string|table a tid, or { tid, …, by = "thread" }
 ---@return pmclua.Target
-function M.thread(spec)
-  local given = arguments_of(spec, "thread_options")
+function M.thread(tid)
+  local given = arguments_of(tid, "thread_options")
   local ids = ids_of("pmc.thread", given)
   return new { kind = "thread", ids = ids,
     by = given.by, part_field = "thread",
@@ -164,23 +164,23 @@ end
 -- ---- CPUs ---------------------------------------------------------------------------------------------
 
 --- All that happens on some CPUs, whoever runs there.
----@param spec string|integer|table "0-3", or { "0-3", by = "cpu" | "core" | "die" | "socket" | "node" }
+---@param cpus string|integer|table "0-3", or { "0-3", by = "cpu" | "core" | "die" | "socket" | "node" }
 ---@return pmclua.Target
-function M.cpus(spec)
-  local given = arguments_of(spec, "cpus_options")
+function M.cpus(cpus)
+  local given = arguments_of(cpus, "cpus_options")
   if given[1] == nil or given[2] ~= nil then
     explain.misuse("pmc.cpus needs one list of CPUs, such as \"0,2-3\"", 3)
   end
-  local cpus = cpus_of("pmc.cpus", given[1])
-  return new { kind = "cpus", cpus = cpus, by_cpu = true, part_field = "cpu",
-    by = given.by, name = "CPU " .. topology.format(cpus) }
+  local list = cpus_of("pmc.cpus", given[1])
+  return new { kind = "cpus", cpus = list, by_cpu = true, part_field = "cpu",
+    by = given.by, name = "CPU " .. topology.format(list) }
 end
 
 --- All that happens on all CPUs.
----@param spec? table { by = "cpu" | "core" | "die" | "socket" | "node" }
+---@param options? table { by = "cpu" | "core" | "die" | "socket" | "node" }
 ---@return pmclua.Target
-function M.system(spec)
-  local given = arguments_of(spec or {}, "system_options")
+function M.system(options)
+  local given = arguments_of(options or {}, "system_options")
   return new { kind = "system", by_cpu = true, part_field = "cpu",
     by = given.by, name = "all CPUs" }
 end
@@ -222,10 +222,10 @@ list_places.cpus, list_places.system = cpu_places, cpu_places
 
 --- The tasks of cgroups, with those of the cgroups below them; of several, each apart. The sum has each task
 --- once: a cgroup that is below another one in the list adds nothing to it.
----@param spec string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", by = "cgroup" | "cpu" | … }
+---@param name string|table "a.slice", or { "a.slice", "b.slice", cpus = "0-3", by = "cgroup" | "cpu" | … }
 ---@return pmclua.Target
-function M.cgroup(spec)
-  local given = arguments_of(spec, "cgroup_options")
+function M.cgroup(name)
+  local given = arguments_of(name, "cgroup_options")
   -- Several names of one cgroup: the first.
   local names = lists.map(lists.groups(given, cgroup.plain), function(same) return same[1] end)
   if #names == 0 then explain.misuse("pmc.cgroup needs the name of a cgroup, such as \"system.slice\"", 3) end

@@ -123,7 +123,7 @@ result:only(conditions: table) -> result
   raises an error if no cell matches
   > print(r:only { workload = "ls /" })
 
-result:where(event?: name|table) -> where
+result:where(event?: name|table) -> where|result
   Where the counts of a sampled event are in the code; default: of the first that was sampled.
   raises an error if nothing was sampled
   > print(pmc.where("true", { event = "page-faults" }).result:where "page-faults")
