@@ -64,13 +64,13 @@ if not opt.build then usage "how is a commit built? (--build)" end
 if #opt.command == 0 then usage "which command?" end
 
 pmc.outputs { report = opt.output }
-local ok, found = pcall(pmc.bisect, { good = opt.good, bad = opt.bad or "HEAD", build = opt.build,
+local ok, bisection = pcall(pmc.bisect, { good = opt.good, bad = opt.bad or "HEAD", build = opt.build,
   workload = pmc.command { unpack(opt.command) }, events = given(opt.events), margin = opt.margin,
   layouts = opt.layouts,
   budget = opt.budget, all = opt.all, paths = given(opt.paths), benchmark_paths = given(opt.benchmark_paths),
   simulate = opt.simulate, build_timeout = opt.build_timeout, cache = opt.cache, timeout = opt.timeout,
   pin = opt.pin, why = not opt.no_why, seed = opt.seed, store = opt.store, resume = opt.resume,
   quiet = opt.quiet })
-if not ok then pmc.fail(found) end
-pmc.output(opt.output)(found:report { format = opt.format })
-if found.reason == "interrupted" then os.exit(130, true) end
+if not ok then pmc.fail(bisection) end
+pmc.output(opt.output)(bisection:report { format = opt.format })
+if bisection.reason == "interrupted" then os.exit(130, true) end

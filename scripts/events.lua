@@ -85,14 +85,14 @@ local SCREEN, WIDEST, INDENT = 80, 40, 2
 local INDENTED = (" "):rep(INDENT)
 
 -- Adds a row to lines: a name, with its description beside it, or below where the name is too wide.
-local function add_row(lines, width, name, said)
+local function add_row(lines, width, name, description)
   local margin, head = INDENT + width + 2, INDENTED .. name
-  if said == "" or #head > margin - 2 then
+  if description == "" or #head > margin - 2 then
     lines[#lines + 1] = head
     head = ""
   end
-  if said == "" then return end
-  for _, line in ipairs(wrapped(said, SCREEN - margin)) do
+  if description == "" then return end
+  for _, line in ipairs(wrapped(description, SCREEN - margin)) do
     lines[#lines + 1] = head .. (" "):rep(margin - #head) .. line
     head = ""
   end
@@ -248,19 +248,19 @@ local function metrics_of(spec)
   if of_file then return of_file end
   local first, why = pmc.metrics.find(spec)
   if why then pmc.fail(why) end
-  local found = { first }
+  local members = { first }
   for _, name in ipairs(not (first and not first.table) and pmc.metrics.group(spec) or {}) do
-    if not first or name ~= first.name then found[#found + 1] = pmc.metrics.find(name) end
+    if not first or name ~= first.name then members[#members + 1] = pmc.metrics.find(name) end
   end
-  return found
+  return members
 end
 
 local function explain_metrics(spec)
-  local found = metrics_of(spec)
-  for _, metric in ipairs(found) do
+  local members = metrics_of(spec)
+  for _, metric in ipairs(members) do
     if as_json then print(metric_line(metric, metric.variants)) else print_metric(metric, metric.variants) end
   end
-  return #found > 0
+  return #members > 0
 end
 
 local function explain(spec)
@@ -340,9 +340,9 @@ local function has_words(metric)
   return true
 end
 
-local function entry_of(source, found)
-  return { spec = found.name, name = found.name, source = source, present = true,
-    description = found.meaning or "" }
+local function entry_of(source, metric)
+  return { spec = metric.name, name = metric.name, source = source, present = true,
+    description = metric.meaning or "" }
 end
 
 -- Groups of files as entries of a list: which metrics they have, --explain says.
@@ -367,22 +367,22 @@ end
 
 -- pmclua's own metrics and the vendor's, those that have all the words: name, meaning, groups.
 local function found_metrics()
-  local found = {}
+  local matching = {}
   for _, list in ipairs { pmc.metrics.own_list(), pmc.metrics.vendor_list() } do
     for _, metric in ipairs(list) do
-      if has_words(metric) then found[#found + 1] = metric end
+      if has_words(metric) then matching[#matching + 1] = metric end
     end
   end
-  return found
+  return matching
 end
 
 -- Named metrics as entries of a list.
 local function metric_entries()
   local entries = {}
-  for _, found in ipairs(found_metrics()) do
-    local metric = opt.available and pmc.metrics.find(found.name)
+  for _, listed in ipairs(found_metrics()) do
+    local metric = opt.available and pmc.metrics.find(listed.name)
     if not opt.available or metric and chosen_variant(metric) then
-      entries[#entries + 1] = entry_of("metric", found)
+      entries[#entries + 1] = entry_of("metric", listed)
     end
   end
   return entries
@@ -393,7 +393,7 @@ local function list()
   if opt.source ~= "metric" and opt.source ~= "group" then
     local filter = { source = opt.source, pmu = opt.pmu, all = opt.all, available = opt.available }
     entries = pmc.events.find(table.concat(opt.word, " "), filter)
-    for _, said in ipairs(pmc.events.silences(filter)) do pmc.say(said) end
+    for _, silence in ipairs(pmc.events.silences(filter)) do pmc.say(silence) end
   end
   for _, kind in ipairs { { "metric", metric_entries }, { "group", group_entries } } do
     local is_wanted = not opt.pmu and (not opt.source or opt.source == kind[1])
@@ -413,12 +413,12 @@ local function shown_variants(metric)
 end
 
 local function metrics()
-  local lines, found = {}, false
-  for _, one in ipairs(found_metrics()) do
-    local metric, why = pmc.metrics.find(one.name)
+  local lines, has_any = {}, false
+  for _, listed in ipairs(found_metrics()) do
+    local metric, why = pmc.metrics.find(listed.name)
     local variants = metric and shown_variants(metric) or {}
     if why then pmc.say(why) end
-    found = found or #variants > 0
+    has_any = has_any or #variants > 0
     if #variants > 0 and as_json then
       lines[#lines + 1] = metric_line(metric, variants)
     elseif #variants > 0 then
@@ -426,7 +426,7 @@ local function metrics()
     end
   end
   if as_json then return print_array(lines) end
-  if not found then
+  if not has_any then
     local what = #opt.word > 0 and (" is called or described '%s'"):format(table.concat(opt.word, " ")) or ""
     pmc.fail(("no metric%s%s"):format(what, opt.available and " whose events open here" or ""))
   end

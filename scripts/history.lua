@@ -85,7 +85,7 @@ local ok, history = pcall(measured)
 if not ok then pmc.fail(history) end
 history:write(opt.output, { format = opt.format })
 if opt.refine then
-  local refined, found = pcall(history.refine, history, options)
-  if not refined then pmc.fail(found) end
-  for _, one in ipairs(found) do pmc.output(2)(one:report()) end
+  local refined, bisections = pcall(history.refine, history, options)
+  if not refined then pmc.fail(bisections) end
+  for _, bisection in ipairs(bisections) do pmc.output(2)(bisection:report()) end
 end

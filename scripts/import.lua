@@ -36,9 +36,9 @@ local opt = pmc.options {
 local ok, result = pcall(pmc.import, opt.file)
 if not ok then pmc.fail(result) end
 for _, note in ipairs(opt.note) do
-  local name, said = note:match "^%s*([^=]-)%s*=%s*(.-)%s*$"
+  local name, value = note:match "^%s*([^=]-)%s*=%s*(.-)%s*$"
   if not name or name == "" then pmc.fail(("--note takes NAME=TEXT, not '%s'"):format(note), 2) end
-  result.header.notes[name] = said
+  result.header.notes[name] = value
 end
 if opt.commit then result.header.notes.commit = opt.commit end
 if opt.store then

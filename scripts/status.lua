@@ -56,9 +56,9 @@ local function print_state(state)
     put(("%-8s  %4d  %s\n"):format(state, #list, job.tasks(list)))
   end
   for i, shard in ipairs(list) do
-    local said = remark(shard)
+    local note = remark(shard)
     local head = i == 1 and ("%-8s  %4d"):format(state, #list) or (" "):rep(14)
-    if said then put(("%s  %d%s\n"):format(head, shard.task, said)) end
+    if note then put(("%s  %d%s\n"):format(head, shard.task, note)) end
   end
 end
 

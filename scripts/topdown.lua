@@ -152,21 +152,21 @@ end
 local is_stored = #opt.command > 0
 for _, word in ipairs(opt.command) do is_stored = is_stored and is_file(word) end
 
-local ok, found = pcall(is_stored and stored or measure)
-if not ok then pmc.fail(found) end
+local ok, topdown = pcall(is_stored and stored or measure)
+if not ok then pmc.fail(topdown) end
 
 -- ---- reporting ----
 
 local function write(text) pmc.output(opt.output)(text) end
 
 if opt.plan then
-  write(found:report { run_seconds = run_seconds })
+  write(topdown:report { run_seconds = run_seconds })
   os.exit(0, true)
 end
-write(found:report { format = opt.format, stream = not opt.output and 1 or nil })
-if opt.plot then found:plot { output = opt.plot } end
-if opt.store then found.result:store(opt.store) end
-local result = found.result
+write(topdown:report { format = opt.format, stream = not opt.output and 1 or nil })
+if opt.plot then topdown:plot { output = opt.plot } end
+if opt.store then topdown.result:store(opt.store) end
+local result = topdown.result
 if result.signal then os.exit(128 + result.signal, true) end
 if result.problem then pmc.fail(result.problem) end
-os.exit(found:has_numbers() and 0 or STATUS.uncountable, true)
+os.exit(topdown:has_numbers() and 0 or STATUS.uncountable, true)

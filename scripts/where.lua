@@ -156,15 +156,15 @@ local function view()
 end
 
 -- The report goes to the stream that the command does not use.
-local function put(found)
+local function put(result)
   local shown = { format = opt.format, by = view(), most = opt.top,
     annotate = opt.annotate, sources = #opt.source > 0 and opt.source or nil }
-  if opt.format == "pprof" then return found:write(opt.output, shown) end
-  pmc.output(opt.output or is_one_command() and 2 or 1)(found:report(shown))
+  if opt.format == "pprof" then return result:write(opt.output, shown) end
+  pmc.output(opt.output or is_one_command() and 2 or 1)(result:report(shown))
 end
 
-local ok, found = pcall(measure)
-if not ok then fail(found) end
-local shown, problem = pcall(put, found)
+local ok, result = pcall(measure)
+if not ok then fail(result) end
+local shown, problem = pcall(put, result)
 if not shown then fail(problem) end
-if found.baseline and found.incomplete then os.exit(STATUS.uncountable, true) end
+if result.baseline and result.incomplete then os.exit(STATUS.uncountable, true) end

@@ -21,15 +21,15 @@ local HARMLESS = { "command", "kernel", "call", "buffer", "snippet", "function",
   "cpus", "system", "cgroup", "targets", "events", "metrics", "formats", "stats", "version", "machine",
   "doctor" }
 
-local function stand_in(found)
+local function stand_in(exit)
   local function declare(declaration)
-    found.declaration = declaration
-    error(found, 0)
+    exit.declaration = declaration
+    error(exit, 0)
   end
   return setmetatable({ options = declare, experiment = function() declare {} end },
     { __index = function(_, name)
     if lists.contains(HARMLESS, name) then return require("pmclua")[name] end
-    return function() error(found, 0) end
+    return function() error(exit, 0) end
   end })
 end
 
@@ -37,12 +37,12 @@ end
 ---@param path string
 ---@return table declaration as pmc.options takes it
 local function declaration_of(path)
-  local found = { status = 0 }            -- as after --help: scripts that catch errors let it through
-  local pmc, scope = stand_in(found), require("pmclua.base.scope").new()
+  local exit = { status = 0 }            -- as after --help: scripts that catch errors let it through
+  local pmc, scope = stand_in(exit), require("pmclua.base.scope").new()
   scope.require = function(name) return name == "pmclua" and pmc or require(name) end
   local ok, problem = pcall(setfenv(assert(loadfile(path)), scope))
-  if not ok and problem ~= found then error(("%s: %s"):format(path, tostring(problem)), 0) end
-  return found.declaration or { experiment = false }
+  if not ok and problem ~= exit then error(("%s: %s"):format(path, tostring(problem)), 0) end
+  return exit.declaration or { experiment = false }
 end
 
 ---@param name string

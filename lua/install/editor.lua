@@ -15,8 +15,8 @@ local function type_of(source)
   source = source:gsub("%([^()]*%.%.[^()]*%)", ""):gsub("[{}]", "")
   return (('"":' .. source):gsub('("?)([%a_][%w_ ]*)("?)', function(before, word, after)
     if before == '"' then return before .. word .. after end
-    local found = not require("pmclua.public.types").SIMPLE[word] and not KNOWN[word] and entries.find(word)
-    return (found and "pmclua." .. word or KNOWN[word] or "string") .. after
+    local entry = not require("pmclua.public.types").SIMPLE[word] and not KNOWN[word] and entries.find(word)
+    return (entry and "pmclua." .. word or KNOWN[word] or "string") .. after
   end):sub(4))
 end
 
@@ -39,8 +39,8 @@ end
 local function add_returns(lines, returns)
   for part in (returns or ""):gmatch "[^, ][^,]*" do
     local name, kind = part:match "^([%w_]+): (.*)$"
-    local one, several = (kind or part):match "^(.-)(%.*)$"
-    lines[#lines + 1] = ("---@return %s %s"):format(type_of(one), name or several)
+    local base, dots = (kind or part):match "^(.-)(%.*)$"
+    lines[#lines + 1] = ("---@return %s %s"):format(type_of(base), name or dots)
   end
 end
 

@@ -32,9 +32,9 @@ function M.with_traceback(message, traceback)
 end
 
 function Problem:__tostring()
-  local said = self.where and self.where .. ": " .. self.message or self.message
-  if self.hint then said = said .. (said:find "\n" and "\n" or "; ") .. self.hint end
-  return M.with_traceback(said, self.traceback)
+  local message = self.where and self.where .. ": " .. self.message or self.message
+  if self.hint then message = message .. (message:find "\n" and "\n" or "; ") .. self.hint end
+  return M.with_traceback(message, self.traceback)
 end
 
 -- A text whose lines move no cursor: names in it come from anywhere.
@@ -57,8 +57,8 @@ end
 ---@param formats string[] that there are
 function M.no_format(form, format, formats)
   local text = require "pmclua.base.text"
-  local said = form:format(text.safe(tostring(format)))
-  error(M.problem { code = "EFORMAT", operation = "report", message = said,
+  local message = form:format(text.safe(tostring(format)))
+  error(M.problem { code = "EFORMAT", operation = "report", message = message,
     hint = text.meant_or_all(format, formats) }, 0)
 end
 

@@ -304,14 +304,14 @@ end
 
 -- The only candidate that `word` begins, if that says enough.
 local function completion(word, candidates)
-  local found
+  local only
   for _, candidate in ipairs(candidates) do
     if #word >= 3 and folded(candidate:sub(1, #word)) == word then
-      if found then return nil end
-      found = candidate
+      if only then return nil end
+      only = candidate
     end
   end
-  return found
+  return only
 end
 
 --- The candidate that was probably meant: at most a third of the word's letters wrong (swapped
@@ -384,8 +384,8 @@ end
 ---@return string
 function M.ranges(numbers)
   local words, parts, i = {}, {}, 1
-  for k, one in ipairs(numbers) do
-    words[k] = type(one) == "string" and one or ("%.0f"):format(one)
+  for k, item in ipairs(numbers) do
+    words[k] = type(item) == "string" and item or ("%.0f"):format(item)
   end
   while words[i] do
     local last = i

@@ -20,7 +20,7 @@ end
 
 --- The exit status of a described error, and what to print; nil: nothing.
 ---@param problem any
----@return integer status, string? said
+---@return integer status, string? message
 function M.status(problem)
   if problem == nil then return STATUS.failed end
   if type(problem) ~= "table" then return STATUS.failed, tostring(problem) end

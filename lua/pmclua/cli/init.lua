@@ -95,10 +95,10 @@ end
 --- Prints an error and gives the exit status it stands for. An error without a value is silent, as in
 --- lua(1).
 local function report(problem)
-  local status, said = require("pmclua.cli.failure").status(problem)
-  if said then
-    complain(said)
-    if status ~= STATUS.usage then name_unmounted(problem, said) end
+  local status, message = require("pmclua.cli.failure").status(problem)
+  if message then
+    complain(message)
+    if status ~= STATUS.usage then name_unmounted(problem, message) end
   end
   return status
 end

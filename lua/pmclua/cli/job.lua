@@ -71,8 +71,8 @@ local function arguments_of(words)
 end
 
 local function script_hash(script)
-  local said = script and script.path and require("pmclua.host.machine").text(script.path)
-  return said and require("pmclua.core").hash(said) or nil
+  local content = script and script.path and require("pmclua.host.machine").text(script.path)
+  return content and require("pmclua.core").hash(content) or nil
 end
 
 -- The facts of a job that begins here.

@@ -106,8 +106,8 @@ end
 local function explain_absence(name)
   for _, kind in ipairs { { ".lua", "LUA_PATH" }, { ".so", "LUA_CPATH" } } do
     if M.exists("./" .. file_of(name) .. kind[1]) then
-      local said = "the working directory has '%s%s', but is searched only when asked: %s=\"$PWD/?%s;;\""
-      return "\n\t" .. said:format(file_of(name), kind[1], kind[2], kind[1])
+      local form = "the working directory has '%s%s', but is searched only when asked: %s=\"$PWD/?%s;;\""
+      return "\n\t" .. form:format(file_of(name), kind[1], kind[2], kind[1])
     end
   end
 end

@@ -34,14 +34,14 @@ local function refuse(form, ...) error(require("pmclua.base.problem").usage_erro
 
 -- The kind by which it is divided, of the options given; nil: none.
 local function by_of(opt)
-  local found
+  local division
   for _, kind in ipairs { "cpu", "core", "die", "socket", "node", "thread" } do
     if opt["per_" .. kind] then
-      if found then refuse("--per-%s and --per-%s cannot be combined", found, kind) end
-      found = kind
+      if division then refuse("--per-%s and --per-%s cannot be combined", division, kind) end
+      division = kind
     end
   end
-  return found
+  return division
 end
 
 local GIVEN = { { "pid", "-p" }, { "tid", "-t" }, { "cgroup", "-G" }, { "all_cpus", "-a" } }

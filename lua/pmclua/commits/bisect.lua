@@ -146,14 +146,14 @@ local function inside(self, step, find, event)
   if not base or base == second then return nil end
   local commits = levels_of(self.builds, numbered(self.repository:between(base, second)))
   if #commits < 2 then return nil end
-  local ok, found = pcall(find, self, commits, event)
-  if not ok and type(found) == "table" and rawget(found, "code") ~= "EBUILD" then error(found, 0) end
-  if not ok or #found.steps == 0 then
+  local ok, result = pcall(find, self, commits, event)
+  if not ok and type(result) == "table" and rawget(result, "code") ~= "EBUILD" then error(result, 0) end
+  if not ok or #result.steps == 0 then
     table.insert(step.notes, "the merged branch alone does not have it: the merge itself, or what it meets")
     return nil
   end
-  for _, one in ipairs(found.steps) do one.merge = merge end
-  return found.steps
+  for _, inner in ipairs(result.steps) do inner.merge = merge end
+  return result.steps
 end
 
 local function descend(self, outcome, find, event)
@@ -181,7 +181,7 @@ end
 local function add_why(self)
   local step, options = self.steps[1], self.options
   if not step or options.why == false or #step.commits > 1 then return end
-  local ok, found = pcall(function()
+  local ok, answer = pcall(function()
     local a, b = self.measured:workload(step.from.hash, 0, step.from.name),
       self.measured:workload(step.to.hash, 0, step.to.name)
     if step.before then
@@ -191,9 +191,9 @@ local function add_why(self)
     return require("pmclua.why.collect").why(a, b, { budget = options.why_budget or 60, pin = options.pin,
       timeout = options.timeout, quiet = true })
   end)
-  if ok then self.why = found
-  elseif type(found) == "table" and rawget(found, "stop") then self.reason = self.reason or found.stop
-  else self.error_of_why = text.plain(tostring(found)) end
+  if ok then self.why = answer
+  elseif type(answer) == "table" and rawget(answer, "stop") then self.reason = self.reason or answer.stop
+  else self.error_of_why = text.plain(tostring(answer)) end
 end
 
 -- ---- what is asked -------------------------------------------------------------------------------------

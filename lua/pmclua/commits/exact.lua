@@ -69,14 +69,14 @@ end
 local function is_taken_back(search, step)
   local reverts = search.reverts(step)
   search.reverts_of[step.to] = lists.set(reverts)
-  local up, found = step.after - step.before, false
+  local up, is_back = step.after - step.before, false
   for _, commit in ipairs(reverts) do
     local is_later = commit >= step.to
     local count = search.counts(is_later and commit or commit - 1)
     local back = count and (is_later and step.after - count or count - step.before) or 0
-    found = found or back / up >= 0.5
+    is_back = is_back or back / up >= 0.5
   end
-  return found
+  return is_back
 end
 
 -- Splits all that lies between counted commits: every step that they show.
@@ -95,13 +95,13 @@ end
 local function look_again(search)
   local is_looked_at = {}
   repeat
-    local found = false
+    local is_any_back = false
     for _, step in ipairs(search.steps) do
-      if not is_looked_at[step.to] then found = is_taken_back(search, step) or found end
+      if not is_looked_at[step.to] then is_any_back = is_taken_back(search, step) or is_any_back end
       is_looked_at[step.to] = true
     end
-    if found then split_all(search) end
-  until not found
+    if is_any_back then split_all(search) end
+  until not is_any_back
 end
 
 local function mark_taken_back(search)

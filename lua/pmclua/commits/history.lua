@@ -38,8 +38,8 @@ History.__tostring = function(self) return self:report() end
 
 -- The repository of a folder; nil: there is none, and a history is of names alone.
 local function repository_of(folder)
-  local ok, found = pcall(repository.open, folder or ".")
-  return ok and found or nil
+  local ok, opened = pcall(repository.open, folder or ".")
+  return ok and opened or nil
 end
 
 local function described(name, commit)
@@ -121,10 +121,10 @@ end
 
 local function new(list, commits, margin)
   local self, by_name = setmetatable({ commits = commits, series = {} }, History), {}
-  for _, one in ipairs(list) do
-    for cell in one.result:cells() do
-      local name = one.commit or cell.levels[FACTOR]
-      if name then add_cell(self, by_name, one.result, cell, tostring(name)) end
+  for _, entry in ipairs(list) do
+    for cell in entry.result:cells() do
+      local name = entry.commit or cell.levels[FACTOR]
+      if name then add_cell(self, by_name, entry.result, cell, tostring(name)) end
     end
   end
   for _, series in ipairs(self.series) do finish(series, commits, margin) end
@@ -237,7 +237,7 @@ end
 ---@param options table of bisect_options, without good and bad
 ---@return pmclua.Bisection[]
 function History:refine(options)
-  local found, seen = {}, {}
+  local bisections, seen = {}, {}
   for _, series in ipairs(self.series) do
     for i, point in ipairs(series.points) do
       local good = series.points[i - 1]
@@ -246,11 +246,11 @@ function History:refine(options)
         seen[key] = true
         local own = lists.copy(options)
         own.good, own.bad, own.events = good.commit, point.commit, { series.event }
-        found[#found + 1] = require("pmclua.commits.bisect").bisect(own)
+        bisections[#bisections + 1] = require("pmclua.commits.bisect").bisect(own)
       end
     end
   end
-  return found
+  return bisections
 end
 
 return M

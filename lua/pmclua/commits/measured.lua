@@ -222,9 +222,9 @@ local NAMED = 3                         -- percent: what layouts alone change by
 -- The slowest and the fastest layout of the commit of which most were drawn.
 local function extremes(self, commits)
   local commit, most
-  for _, one in ipairs(commits) do
-    local drawn = self.layouts[one.hash]
-    if drawn and (not most or #drawn > #most) then commit, most = one, drawn end
+  for _, candidate in ipairs(commits) do
+    local drawn = self.layouts[candidate.hash]
+    if drawn and (not most or #drawn > #most) then commit, most = candidate, drawn end
   end
   local sorted = lists.copy(most or {})
   table.sort(sorted, function(a, b) return a.middle < b.middle end)

@@ -206,12 +206,12 @@ function M.of(draws, commits, best)
     end)
   end
   local p, q, total, step, ratio, stepped = {}, {}, 0, 0, 0, 0
-  for _, one in ipairs(list) do
-    local weight = exp(one.value - top)
-    total, p[one.kind] = total + weight, (p[one.kind] or 0) + weight
-    ratio = ratio + weight * one.ratio
-    if one.gap then
-      q[one.gap], step = (q[one.gap] or 0) + weight, step + weight * one.step
+  for _, hypothesis in ipairs(list) do
+    local weight = exp(hypothesis.value - top)
+    total, p[hypothesis.kind] = total + weight, (p[hypothesis.kind] or 0) + weight
+    ratio = ratio + weight * hypothesis.ratio
+    if hypothesis.gap then
+      q[hypothesis.gap], step = (q[hypothesis.gap] or 0) + weight, step + weight * hypothesis.step
       stepped = stepped + weight
     end
   end

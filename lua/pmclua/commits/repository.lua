@@ -35,9 +35,9 @@ end
 
 -- Git's output without the last newline; or nil and its complaint.
 local function run(folder, words)
-  local said, why, is_trouble = git.run(folder, words, { seconds = GIT_S, megabytes = 256 })
+  local output, why, is_trouble = git.run(folder, words, { seconds = GIT_S, megabytes = 256 })
   if is_trouble then raise("EGIT", why) end
-  return said, why
+  return output, why
 end
 
 --- Runs git in the repository: what it writes; or nil and why not.
@@ -51,8 +51,8 @@ function Repository:git(words, folder) return run(folder or self.top, words) end
 ---@param folder? string
 ---@return string
 function Repository:must(words, folder)
-  local said, why = self:git(words, folder)
-  return said or raise("EGIT", ("git %s: %s"):format(words[1], why or "it failed"))
+  local output, why = self:git(words, folder)
+  return output or raise("EGIT", ("git %s: %s"):format(words[1], why or "it failed"))
 end
 
 --- The repository that a folder is in. Raises where there is none.
@@ -169,9 +169,9 @@ function Repository:changes() return self:git { "status", "--porcelain" } or "" 
 -- Submodules that the checkout has, from its copies of them: no network is used, and its settings stay as they are.
 -- Those that it lacks are lacking here, too.
 local function add_submodules(self, folder, copies)
-  local said = self:git({ "config", "--file", ".gitmodules", "--get-regexp", [[^submodule\..*\.path$]] },
+  local output = self:git({ "config", "--file", ".gitmodules", "--get-regexp", [[^submodule\..*\.path$]] },
     folder)
-  for name, path in ((said or "") .. "\n"):gmatch "submodule%.([^\n]-)%.path ([^\n]+)\n" do
+  for name, path in ((output or "") .. "\n"):gmatch "submodule%.([^\n]-)%.path ([^\n]+)\n" do
     local copy = copies .. "/" .. name
     if require("pmclua.core").stat(copy) then
       local url = ("submodule.%s.url=%s"):format(name, copy)

@@ -39,16 +39,16 @@ function M.of(repository, commits, from, to)
   local function ask(words) return git.run(repository.top, words, LIMITS) end
   local ends = { commits[from].hash, commits[to].hash }
   local names = ask(lists.joined { { "diff", "--name-only", "-z", "--no-renames" }, ends })
-  local said = ask(lists.joined { { "diff" }, DIFF, ends })
+  local diff = ask(lists.joined { { "diff" }, DIFF, ends })
   local files = lists.map(lists.collect((names or ""):gmatch "%Z+"), function(name)
     return ":(top,literal)" .. name
   end)
-  local log = said and #files > 0 and ask(lists.joined { { "log", "--first-parent", "-m", "-p",
+  local log = diff and #files > 0 and ask(lists.joined { { "log", "--first-parent", "-m", "-p",
     "--format=%x1e%H" }, DIFF, { commits[1].hash .. ".." .. commits[#commits].hash, "--" },
     #files <= MOST_FILES and files or {} })
   if not log then return {} end
   local undoes = { ["+"] = {}, ["-"] = {} }
-  read_diff(said, function(sign, line) undoes[sign == "+" and "-" or "+"][line] = true end)
+  read_diff(diff, function(sign, line) undoes[sign == "+" and "-" or "+"][line] = true end)
   local positions, amount, here = {}, {}, nil
   for i, commit in ipairs(commits) do positions[commit.hash] = i end
   read_diff(log, function(sign, line)

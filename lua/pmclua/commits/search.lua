@@ -82,12 +82,12 @@ end
 local function merged(draws)
   local by_commit, list = {}, {}
   for _, draw in ipairs(draws) do
-    local one = by_commit[draw.commit]
-    if not one then
-      one = { commit = draw.commit, values = {} }
-      by_commit[draw.commit], list[#list + 1] = one, one
+    local group = by_commit[draw.commit]
+    if not group then
+      group = { commit = draw.commit, values = {} }
+      by_commit[draw.commit], list[#list + 1] = group, group
     end
-    lists.append(one.values, draw.values)
+    lists.append(group.values, draw.values)
   end
   return list
 end

@@ -202,9 +202,9 @@ function M.trace(recorded)
   raw.flags, raw.machine = recorded.flags or 0, MACHINES[recorded.machine]
   local result = C.pmclua_data_trace(raw, access)
   if result < 0 then return nil, core.errno_name(-result) end
-  local found = access_of(access)
-  found.certainty = CERTAINTIES[access.certainty]
-  return found
+  local traced = access_of(access)
+  traced.certainty = CERTAINTIES[access.certainty]
+  return traced
 end
 
 ---@class pmclua.core.Variable

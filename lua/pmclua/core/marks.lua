@@ -217,14 +217,14 @@ end
 ---@return pmclua.core.MarkTable?
 ---@return string? damage
 function M.read(file, layout, most_ns)
-  local ok, found = pcall(function()
+  local ok, contents = pcall(function()
     local facts = facts_of(file, layout)
     local slots = slots_of(file, layout, facts, most_ns)
     return { facts = facts, slots = slots, log = log_of(file, layout, facts, slots) }
   end)
-  if ok then return found end
-  if getmetatable(found) ~= Damaged then error(found, 0) end
-  return nil, found.what
+  if ok then return contents end
+  if getmetatable(contents) ~= Damaged then error(contents, 0) end
+  return nil, contents.what
 end
 
 return M

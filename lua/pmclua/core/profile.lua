@@ -178,9 +178,9 @@ function Sampler:finish()
   local block, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
   if result == 0 then result = C.pmclua_sampler_block(self.handle, block, count) end
   if result < 0 then return nil, core.errno_name(-result) end
-  local found = M.read(block[0], true)
+  local profile = M.read(block[0], true)
   C.pmclua_free_block(block[0])
-  return found
+  return profile
 end
 
 --- Closes it; a second time does nothing.

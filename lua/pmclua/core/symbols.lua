@@ -212,9 +212,9 @@ local function positive(number) return number > 0 and number or nil end
 local function inlined_list(raw, count)
   local list = {}
   for i = 1, count do
-    local one = raw[i - 1]
-    list[i] = { fn = ffi.string(one["function"]), full = ffi.string(one.full), source = text(one.source),
-      declared = text(one.declared), line = positive(one.line) }
+    local entry = raw[i - 1]
+    list[i] = { fn = ffi.string(entry["function"]), full = ffi.string(entry.full),
+      source = text(entry.source), declared = text(entry.declared), line = positive(entry.line) }
   end
   return count > 0 and list or nil
 end

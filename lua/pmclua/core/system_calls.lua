@@ -69,22 +69,22 @@ function M.read(block)
   local chain = ffi.cast("const struct pmclua_call_chain *", site + head.sites)
   local rows, sites, chains = {}, {}, {}
   for i = 1, tonumber(head.rows) do
-    local one = row[i - 1]
-    rows[i] = { name = name_of(tonumber(one.number)), is_first = one.is_first == 1,
-      count = tonumber(one.count), blocked_ns = tonumber(one.blocked_ns),
-      waited_ns = tonumber(one.waited_ns) }
+    local entry = row[i - 1]
+    rows[i] = { name = name_of(tonumber(entry.number)), is_first = entry.is_first == 1,
+      count = tonumber(entry.count), blocked_ns = tonumber(entry.blocked_ns),
+      waited_ns = tonumber(entry.waited_ns) }
   end
   for i = 1, tonumber(head.sites) do
-    local one = site[i - 1]
-    sites[i] = { name = name_of(tonumber(one.number)), place = tonumber(one.place),
-      count = tonumber(one.count) }
+    local entry = site[i - 1]
+    sites[i] = { name = name_of(tonumber(entry.number)), place = tonumber(entry.place),
+      count = tonumber(entry.count) }
   end
   for i = 1, tonumber(head.chains) do
-    local one = chain[i - 1]
-    local what = WHAT[tonumber(one.place)]
-    chains[i] = { name = name_of(tonumber(one.number)), thread = tonumber(one.thread), what = what or "call",
-      place = what and 0 or tonumber(one.place), ns = tonumber(one.ns), is_process = one.is_process == 1,
-      is_end = one.is_end == 1 }
+    local link = chain[i - 1]
+    local what = WHAT[tonumber(link.place)]
+    chains[i] = { name = name_of(tonumber(link.number)), thread = tonumber(link.thread),
+      what = what or "call", place = what and 0 or tonumber(link.place), ns = tonumber(link.ns),
+      is_process = link.is_process == 1, is_end = link.is_end == 1 }
   end
   return { rows = rows, sites = sites, chains = chains, lost = tonumber(head.lost) }
 end

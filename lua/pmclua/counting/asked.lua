@@ -86,10 +86,10 @@ local function each_formula(list)
 end
 
 local function add_metric(metrics, seen, asked)
-  for _, one in ipairs(metric.of_each_kind(asked) or { asked }) do
-    if seen[one.name] ~= one.formula then                 -- groups overlap
-      seen[one.name] = one.formula
-      metrics[#metrics + 1] = require("pmclua.counting.needed").variant(one)
+  for _, variant in ipairs(metric.of_each_kind(asked) or { asked }) do
+    if seen[variant.name] ~= variant.formula then                 -- groups overlap
+      seen[variant.name] = variant.formula
+      metrics[#metrics + 1] = require("pmclua.counting.needed").variant(variant)
     end
   end
 end
@@ -119,7 +119,7 @@ function M.metrics(value, wrong)
     local defined, problem
     if type(formula) == "string" then defined, problem = metrics_of(formula)
     else problem = { message = ("metric %d is a %s, not a string"):format(i, type(formula)) } end
-    for _, one in ipairs(defined or {}) do add_metric(metrics, seen, one) end
+    for _, definition in ipairs(defined or {}) do add_metric(metrics, seen, definition) end
     if not defined then
       wrong("metric '%s': %s%s", tostring(formula), problem.message,
         problem.hint and "; " .. problem.hint or "")
@@ -154,7 +154,9 @@ function M.check_names(declaration, wrong, reserved)
   end
   for _, factor in ipairs(declaration.factors) do take("a factor", factor.name) end
   for _, event in ipairs(declaration.events) do take("an event", event.field) end
-  for _, one in ipairs(declaration.metrics) do take("a metric", one.name, one.formula) end
+  for _, definition in ipairs(declaration.metrics) do
+    take("a metric", definition.name, definition.formula)
+  end
 end
 
 --- Events and metrics by themselves, without an experiment: those that were asked for and those that metrics need.

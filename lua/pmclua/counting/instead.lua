@@ -37,13 +37,13 @@ end
 -- Without what was replaced, a {group} is led by the first that is left.
 local function lead_anew(events, place_of, is_gone)
   local leader_of = {}
-  for _, one in ipairs(events) do
-    local leader = one.leader
+  for _, declared in ipairs(events) do
+    local leader = declared.leader
     if leader and is_gone[leader] then
-      one.leader = leader_of[leader]
-      leader_of[leader] = leader_of[leader] or place_of[one]
+      declared.leader = leader_of[leader]
+      leader_of[leader] = leader_of[leader] or place_of[declared]
     elseif leader then
-      one.leader = place_of[events[leader]]
+      declared.leader = place_of[events[leader]]
     end
   end
 end
@@ -51,27 +51,27 @@ end
 -- The list with what stands in, and the names that changed.
 local function replaced(events)
   local list, names, have, is_gone = {}, {}, lists.set(lists.column(events, "field")), {}
-  for index, one in ipairs(events) do
-    local why = refusal(one)
-    local other = why and stand_in(one, why)
-    if other and other.field ~= one.field then names[one.field] = other.field end
+  for index, declared in ipairs(events) do
+    local why = refusal(declared)
+    local other = why and stand_in(declared, why)
+    if other and other.field ~= declared.field then names[declared.field] = other.field end
     is_gone[index] = other ~= nil
-    if not other or not have[other.field] or other.field == one.field then
-      list[#list + 1] = other or one
+    if not other or not have[other.field] or other.field == declared.field then
+      list[#list + 1] = other or declared
       have[list[#list].field] = true
     end
   end
   local place_of = {}
-  for place, one in ipairs(list) do place_of[one] = place end
+  for place, kept in ipairs(list) do place_of[kept] = place end
   lead_anew(events, place_of, is_gone)
   return list, names
 end
 
 -- A named metric of other events is another metric.
 local function rename_metrics(metrics, names)
-  for _, one in ipairs(metrics) do
-    local is_changed = lists.any(one.needs, function(name) return names[name] end)
-    if is_changed and one.events then names[one.name] = "sim_" .. one.name end
+  for _, definition in ipairs(metrics) do
+    local is_changed = lists.any(definition.needs, function(name) return names[name] end)
+    if is_changed and definition.events then names[definition.name] = "sim_" .. definition.name end
   end
 end
 
@@ -89,7 +89,9 @@ local function bind(declaration, names)
   local parts = {}
   for name, other in pairs(names) do parts[name] = { other } end
   needed.bind(declaration, parts)
-  for i, one in ipairs(declaration.metrics) do declaration.metrics[i] = renamed(one, names[one.name]) end
+  for i, definition in ipairs(declaration.metrics) do
+    declaration.metrics[i] = renamed(definition, names[definition.name])
+  end
 end
 
 local function rename_margins(declaration, names)

@@ -27,11 +27,11 @@ end
 -- Those that are not there yet. A {group} of which some are there comes as single events.
 local function missing_of(list, have)
   local missing = {}
-  for _, one in ipairs(list) do
-    if not have[one.field] then missing[#missing + 1] = one end
+  for _, needed in ipairs(list) do
+    if not have[needed.field] then missing[#missing + 1] = needed end
   end
   if #missing < #list then
-    for _, one in ipairs(missing) do one.leader = nil end
+    for _, lacking in ipairs(missing) do lacking.leader = nil end
   end
   return missing
 end
@@ -44,10 +44,10 @@ end
 
 local function add(declaration, have, list)
   local missing = missing_of(list, have)
-  for _, one in ipairs(missing) do
-    one.brought = true
-    have[one.field] = true
-    if one.part_of then have[one.part_of] = true end
+  for _, lacking in ipairs(missing) do
+    lacking.brought = true
+    have[lacking.field] = true
+    if lacking.part_of then have[lacking.part_of] = true end
   end
   event.append(declaration.events, missing)
 end
@@ -94,9 +94,9 @@ local function known_names(declaration)
     for name in pairs(workload.constants and workload:constants() or {}) do have[name] = true end
   end
   for _, metric in ipairs(declaration.metrics) do have[metric.name] = true end
-  for _, one in ipairs(declaration.events) do
-    have[one.field] = true
-    if one.part_of then have[one.part_of] = true end
+  for _, declared in ipairs(declaration.events) do
+    have[declared.field] = true
+    if declared.part_of then have[declared.part_of] = true end
   end
   return have
 end
@@ -188,7 +188,7 @@ end
 -- cores) is over their sum.
 local function bind_sums(declaration)
   local parts = {}
-  for _, group in ipairs(lists.groups(declaration.events, function(one) return one.part_of end)) do
+  for _, group in ipairs(lists.groups(declaration.events, function(declared) return declared.part_of end)) do
     parts[group.key] = lists.column(group, "field")
   end
   M.bind(declaration, parts)

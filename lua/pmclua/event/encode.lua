@@ -178,14 +178,15 @@ local function encode_known(item, options)
 end
 
 -- One event of one PMU.
-local function encode_on(one, terms, position, tree)
-  local taken, others = probe.take(one.name, terms)
-  local encoding = pmu.encode(one, others, tree)
+local function encode_on(device, terms, position, tree)
+  local taken, others = probe.take(device.name, terms)
+  local encoding = pmu.encode(device, others, tree)
   local attr = encoding.attr
   local event = {
-    source = encoding.legacy and sources[attr.type] or "pmu", pmu = one.name, attr = attr,
-    cpus = one.cpus, core_cpus = one.core_cpus, settings = encoding.settings, verified = encoding.verified,
-    absent = encoding.absent, placed = encoding.placed, alias = encoding.alias and encoding.alias.name,
+    source = encoding.legacy and sources[attr.type] or "pmu", pmu = device.name, attr = attr,
+    cpus = device.cpus, core_cpus = device.core_cpus, settings = encoding.settings,
+    verified = encoding.verified, absent = encoding.absent, placed = encoding.placed,
+    alias = encoding.alias and encoding.alias.name,
   }
   local alias = encoding.alias
   if alias then
@@ -202,8 +203,8 @@ end
 -- Encodes on each PMU that understands the terms; if none does, says why the first does not.
 local function encode_on_each(pmus, terms, item, tree)
   local events, first_problem = {}, nil
-  for _, one in ipairs(pmus) do
-    local event, why = problem.catch(encode_on, one, terms, item.slash or item.position, tree)
+  for _, device in ipairs(pmus) do
+    local event, why = problem.catch(encode_on, device, terms, item.slash or item.position, tree)
     events[#events + 1] = event
     first_problem = first_problem or why
   end

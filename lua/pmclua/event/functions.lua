@@ -30,17 +30,17 @@ local function all_names(list)
 end
 
 local function containing(names, name)
-  local found = lists.where(#name >= 3 and names or {}, function(other)
+  local matches = lists.where(#name >= 3 and names or {}, function(other)
     return other:lower():find(name:lower(), 1, true)
   end)
-  return { unpack(found, 1, 3) }
+  return { unpack(matches, 1, 3) }
 end
 
 local function in_other_file(name, image)
   for _, path in ipairs(files.loaded(image)) do
     local list = path ~= image.program and symbols.open(path)
-    local found = list and list:match(name) or {}
-    local is_there = found[1] and not found[1].imported
+    local matches = list and list:match(name) or {}
+    local is_there = matches[1] and not matches[1].imported
     if list then list:close() end
     if is_there then return path:match "[^/]*$" end
   end
@@ -229,8 +229,8 @@ end
 function M.exits(path, name)
   local ok, symbol, _, list = pcall(M.one, path .. ":" .. name, { program = path })
   if not ok then return nil, tostring(symbol) end
-  local found, exits, body = pcall(M.returns, list, symbol)
-  if not found then return nil, tostring(exits) end
+  local is_read, exits, body = pcall(M.returns, list, symbol)
+  if not is_read then return nil, tostring(exits) end
   for _, exit in ipairs(exits) do exit.into = exit.offset - symbol.offset end
   return exits, body.jumps_out
 end

@@ -32,11 +32,11 @@ local function read_cache(path)
   for i = 0, start and number(start + #MAGIC) - 1 or -1 do
     local at = start + HEADER + i * ENTRY
     if at + ENTRY > #bytes then break end
-    local name, found = text(number(at + 4)), text(number(at + 8))
+    local name, library = text(number(at + 4)), text(number(at + 8))
     -- Without the bit for glibc-hwcaps it is for hardware that glibc looks for no more.
-    local is_for_old = number(at + 16) + number(at + 20) ~= 0 and not found:find("/glibc-hwcaps/", 1, true)
+    local is_for_old = number(at + 16) + number(at + 20) ~= 0 and not library:find("/glibc-hwcaps/", 1, true)
     by_name[name] = by_name[name] or {}
-    if not is_for_old then table.insert(by_name[name], found) end
+    if not is_for_old then table.insert(by_name[name], library) end
   end
   return by_name
 end
@@ -141,8 +141,8 @@ end
 
 local function in_folders(self, folders, name)
   for _, folder in ipairs(folders) do
-    local found = lists.find(variants(folder, name), function(path) return fitting(self, path) end)
-    if found then return found end
+    local path = lists.find(variants(folder, name), function(path) return fitting(self, path) end)
+    if path then return path end
   end
 end
 
@@ -162,8 +162,8 @@ local function find(self, object, name)
   end
   local own = lists.joined { inherited_folders(self, object), folders_of(self, object, self.library_path),
     folders_of(self, object, object.facts.runpath) }
-  local found = in_folders(self, own, name)
-  if found or object.facts.has_no_defaults then return found end
+  local path = in_folders(self, own, name)
+  if path or object.facts.has_no_defaults then return path end
   return in_cache(self, name) or in_folders(self, self.loader.folders, name)
 end
 
@@ -213,8 +213,8 @@ end
 ---@param is_called fun(path: string, name: string): boolean
 ---@return string?
 function Linked:later(name, is_called)
-  local found = find(self, self.program, name)
-  if found then return found end
+  local library = find(self, self.program, name)
+  if library then return library end
   for _, other in ipairs(lists.keys(self.loader.cache)) do
     local path = is_called(other, name) and in_cache(self, other)
     if path then return path end

@@ -122,12 +122,12 @@ local function open_terms(terms)
 end
 
 function sources.pmu(list, filter)
-  for _, one in ipairs(representatives(sysfs.tree(filter.sysfs))) do
-    if one.pmu and list.wanted(one.name) then
-      for _, alias in ipairs(one.pmu:alias_names()) do
-        local terms = one.pmu:alias_terms(alias) or ""
-        local spec = ("%s/%s%s/"):format(one.name, alias, open_terms(terms))
-        add(list, "pmu", one.name, spec, spec, text.safe(terms))
+  for _, device in ipairs(representatives(sysfs.tree(filter.sysfs))) do
+    if device.pmu and list.wanted(device.name) then
+      for _, alias in ipairs(device.pmu:alias_names()) do
+        local terms = device.pmu:alias_terms(alias) or ""
+        local spec = ("%s/%s%s/"):format(device.name, alias, open_terms(terms))
+        add(list, "pmu", device.name, spec, spec, text.safe(terms))
       end
     end
   end

@@ -21,16 +21,16 @@ end
 --- The mistakes of a list that does not parse: one for each event that is wrong. If each alone is right, the problem
 --- of the whole list.
 ---@param source string
----@param said table what the parser said of it
+---@param whole table the problem of the whole list, as the parser has it
 ---@param options pmclua.event.Options?
 ---@return { spec: string, problem: table }[]
-function M.of(source, said, options)
+function M.of(source, whole, options)
   local list = {}
   for _, piece in ipairs(pieces_of(source)) do
     local _, why = require("pmclua.event").parse(piece, options)
     if why then list[#list + 1] = { spec = piece, problem = why } end
   end
-  return #list > 1 and list or { { spec = source, problem = said } }
+  return #list > 1 and list or { { spec = source, problem = whole } }
 end
 
 return M

@@ -141,13 +141,13 @@ function M.describe(full)
   local parts = lists.collect(rest:gmatch "[^:]+")
   local event = find_event({ text = pmu }, parts[1])
   if not event then return "" end
-  local said = { event.description }
+  local texts = { event.description }
   for _, attribute in ipairs(core.pfm.attributes(event.index)) do
     for i = 2, #parts do
-      if attribute.is_umask and attribute.name == parts[i] then said[#said + 1] = attribute.description end
+      if attribute.is_umask and attribute.name == parts[i] then texts[#texts + 1] = attribute.description end
     end
   end
-  return table.concat(said, ": ")
+  return table.concat(texts, ": ")
 end
 
 local function blame(item, pmu, parts, code)

@@ -71,15 +71,15 @@ end
 ---@param spelling string
 ---@return T[]
 function M.match(symbols, spelling)
-  local found = symbols:match(spelling)
+  local matches = symbols:match(spelling)
   local head, parameters, qualifiers = split(spelling)
-  if #found > 0 or not head then return found end
+  if #matches > 0 or not head then return matches end
   for _, symbol in ipairs(symbols:match(without_type(head))) do
     local _, its, its_qualifiers = split(symbol.shown)
     local is_meant = its == parameters and (qualifiers == "" or qualifiers == its_qualifiers)
-    found[#found + 1] = is_meant and symbol or nil
+    matches[#matches + 1] = is_meant and symbol or nil
   end
-  return found
+  return matches
 end
 
 return M

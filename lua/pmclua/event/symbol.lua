@@ -49,15 +49,15 @@ end
 
 -- The one object of that name; nil and why, and whether it is that there is none.
 local function find(list, path, name)
-  local found, names = named(list, name)
-  if #found == 0 then return nil, missing(name, path, names), true end
-  if #found > 1 then
-    return nil, ("%s has %d symbols named '%s': give the address"):format(file_name(path), #found, name)
+  local matches, names = named(list, name)
+  if #matches == 0 then return nil, missing(name, path, names), true end
+  if #matches > 1 then
+    return nil, ("%s has %d symbols named '%s': give the address"):format(file_name(path), #matches, name)
   end
-  if found[1].kind == "threads" then
+  if matches[1].kind == "threads" then
     return nil, ("'%s' is thread-local: it has no single address to watch"):format(name)
   end
-  return found[1]
+  return matches[1]
 end
 
 -- In a program that is to be started.

@@ -171,16 +171,16 @@ end
 function M.encode(system, name, terms, options)
   local filter = read_filter(terms)
   local root = M.root(options)
-  local found, denied = find(root, system.text, name.text)
-  if #found == 0 then
+  local tracepoints, denied = find(root, system.text, name.text)
+  if #tracepoints == 0 then
     if denied then
       problem.at(name, "this user may not read %s: run as root, or remount it with mode=755", root)
     end
     blame(system, name, root)
   end
-  return lists.map(found, function(one)
-    return { source = "tracepoint", pmu = "tracepoint", tracepoint = one.name, filter = filter,
-      attr = { type = names.TYPE_TRACEPOINT, config = one.id } }
+  return lists.map(tracepoints, function(tracepoint)
+    return { source = "tracepoint", pmu = "tracepoint", tracepoint = tracepoint.name, filter = filter,
+      attr = { type = names.TYPE_TRACEPOINT, config = tracepoint.id } }
   end)
 end
 

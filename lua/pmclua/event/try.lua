@@ -52,10 +52,10 @@ end
 
 -- True, or nil and the failure. Some events open behind a certain leader alone (Intel's topdown-*: slots).
 local function opens_one(attr, target, leader)
-  local one, failure = core.open(attr, target)
-  if not one and leader and failure.code == "EINVAL" then one = core.group({ leader, attr }, target) end
-  if one then one:close() end
-  return one ~= nil, failure
+  local opened, failure = core.open(attr, target)
+  if not opened and leader and failure.code == "EINVAL" then opened = core.group({ leader, attr }, target) end
+  if opened then opened:close() end
+  return opened ~= nil, failure
 end
 
 --- The first of the attrs that opens on this thread (or where `target` says); nil and why the last does not.
@@ -81,8 +81,8 @@ end
 
 local function counted(event, attr, note)
   if event.precise_max then
-    local said = "precise_ip " .. (attr.precise_ip or 0)
-    note = note and note .. ", " .. said or said
+    local precision = "precise_ip " .. (attr.precise_ip or 0)
+    note = note and note .. ", " .. precision or precision
   end
   local is_probe = event.caution or probe_kind.of(event)
   local caution = is_probe and require("pmclua.event.probe").caution(event)

@@ -39,8 +39,8 @@ local function blame_beginning(item, tree, options)
   end
   if word == "mem" then problem.at(head, "a breakpoint is written as mem:ADDRESS/LENGTH:rwx") end
   if (not second or second.text == "") and select(2, tracepoint.has_system(word, options)) then
-    local said = "'%s' is a system of tracepoints, which are written as %s:NAME, all of them as %s:*"
-    problem.at(head, said, word, word, word)
+    local form = "'%s' is a system of tracepoints, which are written as %s:NAME, all of them as %s:*"
+    problem.at(head, form, word, word, word)
   end
 end
 

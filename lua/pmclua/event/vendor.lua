@@ -70,8 +70,8 @@ end
 ---@return pmclua.event.Alias? alias with `table` and `description`
 function M.alias(tree, pmu, name)
   for _, entry in ipairs(aliases(tree, name)) do
-    for _, one in ipairs(entry.pmus) do
-      if one.name == pmu.name then return entry.alias end
+    for _, listed in ipairs(entry.pmus) do
+      if listed.name == pmu.name then return entry.alias end
     end
   end
 end

@@ -105,11 +105,11 @@ end
 local function watch(words, held, access, name, window_ns)
   local groups, why = open_groups(words, held, access)
   if not why then
-    for _, one in ipairs(groups) do one.group:start() end
+    for _, opened in ipairs(groups) do opened.group:start() end
     held:wait(window_ns or WINDOW_NS)
-    for _, one in ipairs(groups) do read_group(one, words, name) end
+    for _, opened in ipairs(groups) do read_group(opened, words, name) end
   end
-  for _, one in ipairs(groups) do one.group:close() end
+  for _, opened in ipairs(groups) do opened.group:close() end
   return why
 end
 
@@ -158,9 +158,9 @@ end
 -- A process and those that it has started, as far as their parents live.
 local function family(pid)
   local children, list = {}, { pid }
-  for _, one in ipairs(tasks.processes()) do
-    local _, parent = tasks.stat(one)
-    if parent then children[parent] = lists.append(children[parent] or {}, { one }) end
+  for _, process in ipairs(tasks.processes()) do
+    local _, parent = tasks.stat(process)
+    if parent then children[parent] = lists.append(children[parent] or {}, { process }) end
   end
   local at = 1
   while list[at] do

@@ -46,7 +46,7 @@ end
 local function key_of(addresses, maps)
   return profile_data.site_key(lists.map(addresses, function(address)
     local call = tonumber(address) - 1
-    local map = lists.find(maps, function(one) return call >= one.start and call < one.stop end)
+    local map = lists.find(maps, function(mapping) return call >= mapping.start and call < mapping.stop end)
     return { path = map and map.path, offset = map and call - map.start + map.offset }
   end))
 end
@@ -70,8 +70,8 @@ end
 local function blocks_at(words, blocks, base)
   local list = {}
   for _, word in ipairs(words) do
-    local block = lists.find(blocks[word.label], function(one)
-      return is_inside(one, word, base + word.offset)
+    local block = lists.find(blocks[word.label], function(candidate)
+      return is_inside(candidate, word, base + word.offset)
     end)
     if not block then return nil end
     list[#list + 1] = { block = block, label = word.label }
@@ -165,9 +165,9 @@ end
 function Places:still_there(pid, placed)
   if #placed.blocks == 0 then return true end
   local blocks = live_blocks(self, pid, placed.blocks)
-  return blocks ~= nil and lists.all(placed.blocks, function(one)
-    return lists.any(blocks[one.label], function(now)
-      return now.address == one.block.address and now.born == one.block.born
+  return blocks ~= nil and lists.all(placed.blocks, function(earlier)
+    return lists.any(blocks[earlier.label], function(now)
+      return now.address == earlier.block.address and now.born == earlier.block.born
     end)
   end)
 end

@@ -202,7 +202,7 @@ end
 local function check_fit(declaration, wrong)
   local fit = declaration.fit
   if not fit or type(fit.over) ~= "string" then return end
-  local factor = lists.find(declaration.factors, function(one) return one.name == fit.over end)
+  local factor = lists.find(declaration.factors, function(candidate) return candidate.name == fit.over end)
   local problem = require("pmclua.result.growth").problem(factor and factor.levels)
   if problem then
     wrong("fit over '%s': %s%s", fit.over, problem,

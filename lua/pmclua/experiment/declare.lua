@@ -108,10 +108,12 @@ end
 
 -- Workloads run in the folder of the commit that is their level (commits/factor.lua).
 local function place_in_commits(declaration)
-  local factor = lists.find(declaration.factors, function(one) return one.folder end)
+  local factor = lists.find(declaration.factors, function(candidate) return candidate.folder end)
   if not factor then return end
   local within, folder = require("pmclua.workload").within, ("%s/{%s}"):format(factor.folder, factor.name)
-  declaration.workloads = lists.map(declaration.workloads, function(one) return within(one, folder) end)
+  declaration.workloads = lists.map(declaration.workloads, function(workload)
+    return within(workload, folder)
+  end)
 end
 
 --- Checks a declaration. Returns it, and the list of mistakes (empty: none).

@@ -35,14 +35,14 @@ end
 
 -- The passes that count all that a prediction needs; nil where none does, or nothing is counted in passes.
 local function passes_of(prediction, declaration, passes)
-  local needed, found = add_events(declaration, prediction.needs, {}, {}), nil
+  local needed, numbers = add_events(declaration, prediction.needs, {}, {}), nil
   for number, pass in ipairs(passes or {}) do
     if lists.all(needed, function(index) return has_event(pass, declaration, index) end) then
-      found = found or {}
-      found[number] = true
+      numbers = numbers or {}
+      numbers[number] = true
     end
   end
-  return found
+  return numbers
 end
 
 --- Starts checking a declaration's predictions.

@@ -148,8 +148,8 @@ function M.complete(list, result, columns)
   regions.columns, regions.costs = columns, regions.costs or {}
   regions.skipped = lists.map(list.skipped or {}, function(problem) return problem.message end)
   regions.remarks = {}
-  for field, said in pairs { dropped = "unfollowed", unseen = "unlooked", left = "left" } do
-    if result[field] then table.insert(regions.remarks, dropped[said](result[field])) end
+  for field, remark in pairs { dropped = "unfollowed", unseen = "unlooked", left = "left" } do
+    if result[field] then table.insert(regions.remarks, dropped[remark](result[field])) end
   end
 end
 

@@ -59,11 +59,11 @@ function M.said(workloads, levels, before)
   local is_made = lists.any(names, function(path) return before[path] ~= after[path] end)
   if is_made or not next(before) then return nil end
   local program = lists.find(names, function(path) return not path:find "^/usr/" end) or names[1]
-  local found = { entries = 0 }
-  newest_in(program:match "^(.*)/[^/]*$", 1, found)
-  local is_older = found.mtime_ns and found.mtime_ns > after[program]
+  local newest = { entries = 0 }
+  newest_in(program:match "^(.*)/[^/]*$", 1, newest)
+  local is_older = newest.mtime_ns and newest.mtime_ns > after[program]
   return ("the build command did nothing: %s is as it was%s; layouts are all one (make -B makes all anew)")
-    :format(program, is_older and ", older than " .. found.path or "")
+    :format(program, is_older and ", older than " .. newest.path or "")
 end
 
 return M

@@ -277,13 +277,13 @@ local WAITING = "interrupted: waiting for the current run to end; interrupt agai
 -- Warms up and repeats, in the plan's order. How it ended: a status, a problem, a signal.
 local function run_plan(declaration, plan, session, into, options)
   local progress = require("pmclua.experiment.progress").new(options.quiet)
-  local since, said
+  local since, is_said
   session.idle = function()
     into.file:tick()
     progress:tick()
     since = since or core.interrupts() == 1 and core.now_ns()
-    if since and not said and core.now_ns() - since > SAID_AFTER_NS then
-      said = true
+    if since and not is_said and core.now_ns() - since > SAID_AFTER_NS then
+      is_said = true
       progress:clear()
       require("pmclua.host.output").note(WAITING)
     end
@@ -367,8 +367,8 @@ local function run_planned(self, options, session, plan, header, stored)
   depth = depth + 1
   local ok, result = pcall(function()
     local into = gather(self.declaration, plan, options, header, stored)
-    local said = header.same_program or too_few(self.declaration)
-    if said and not options.quiet then require("pmclua.host.output").note("%s", said) end
+    local note = header.same_program or too_few(self.declaration)
+    if note and not options.quiet then require("pmclua.host.output").note("%s", note) end
     return conclude(self.declaration, into, is_idle(self.declaration, options, plan) and NOT_RUN
       or run_plan(self.declaration, plan, session, into, options), options)
   end)

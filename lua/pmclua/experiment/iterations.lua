@@ -125,7 +125,7 @@ local function per_iteration(self, cell) return self.lengths[cell] / self.counts
 
 -- Groups whose iterations take alike get the largest number of any: what is compared later has equal iterations, too.
 local function join_alike(self)
-  local found = lists.where(self.list, function(group) return self.counts[group[1]] ~= nil end)
+  local settled = lists.where(self.list, function(group) return self.counts[group[1]] ~= nil end)
   local function fastest(group)
     local least = math.huge
     for _, cell in ipairs(group) do
@@ -134,10 +134,10 @@ local function join_alike(self)
     return least
   end
   local cost = {}
-  for _, group in ipairs(found) do cost[group] = fastest(group) end
-  table.sort(found, function(a, b) return cost[a] < cost[b] end)
+  for _, group in ipairs(settled) do cost[group] = fastest(group) end
+  table.sort(settled, function(a, b) return cost[a] < cost[b] end)
   local first
-  for _, group in ipairs(found) do
+  for _, group in ipairs(settled) do
     if not first or cost[group] > LIKE * cost[first] then first = group end
     if group ~= first then settle(self, group, self.counts[first[1]]) end
   end
@@ -165,7 +165,7 @@ local function found_for(self, cell)
   if not self.has_searched then search_all(self) end
   self.failed = nil
   if not self.counts[cell] then
-    local other = lists.find(self.groups[cell], function(one) return self.counts[one] ~= nil end)
+    local other = lists.find(self.groups[cell], function(member) return self.counts[member] ~= nil end)
     if other then self.counts[cell] = self.counts[other] else search(self, { cell }) end
   end
   return self.counts[cell], self.failed

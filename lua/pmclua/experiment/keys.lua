@@ -69,8 +69,8 @@ end
 local function check_pair(pair, number, wrong)
   for key in pairs(type(pair) == "table" and pair or {}) do
     if key ~= 1 and key ~= 2 and key ~= "folder" then
-      local said = 'factor %d must be { "name", { level, … } }, without %s'
-      wrong(said, number, type(key) == "number" and "a third entry" or "'" .. tostring(key) .. "'")
+      local form = 'factor %d must be { "name", { level, … } }, without %s'
+      wrong(form, number, type(key) == "number" and "a third entry" or "'" .. tostring(key) .. "'")
       return
     end
   end
@@ -127,18 +127,18 @@ function check.workloads(value, wrong)
   for i, item in ipairs(keys) do
     local name
     if #value == 0 then name, item = item, value[item] end
-    local one, why = workload.from(item, name)
-    if one then
-      list[#list + 1] = one
+    local made, why = workload.from(item, name)
+    if made then
+      list[#list + 1] = made
       -- Functions have no name of their own; at the prompt all stand in line 1. A command against itself
       -- shows what chance alone does.
-      if (one.kind == "function" or type(item) == "string") and not name then
-        one.name = another_name(one.name, seen)
+      if (made.kind == "function" or type(item) == "string") and not name then
+        made.name = another_name(made.name, seen)
       end
-      if seen[one.name] then
-        wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", one.name)
+      if seen[made.name] then
+        wrong("two workloads are called '%s': give one a name of its own, name = \"...\"", made.name)
       end
-      seen[one.name] = true
+      seen[made.name] = true
     else
       wrong("workload %d: %s", i, why)
     end
@@ -184,10 +184,10 @@ end
 function check.notes(value, wrong)
   local notes = {}
   for key, item in pairs(type(value) == "table" and value or { value }) do
-    local name, said = key, item
-    if type(key) == "number" then name, said = split_note(item) end
-    local is_text = type(said) == "string" or type(said) == "number"
-    if type(name) == "string" and is_text then notes[name] = tostring(said)
+    local name, note = key, item
+    if type(key) == "number" then name, note = split_note(item) end
+    local is_text = type(note) == "string" or type(note) == "number"
+    if type(name) == "string" and is_text then notes[name] = tostring(note)
     else wrong('notes must be texts by name: { commit = "1a2b3c" }, --note commit=1a2b3c; not %s',
       shown(item)) end
   end

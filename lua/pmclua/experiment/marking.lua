@@ -31,8 +31,8 @@ function M.regions(value)
   if type(value) ~= "table" or value[1] ~= "marks" then return nil, 'regions is "marks"' end
   for key in pairs(value) do
     if key ~= 1 and key ~= "entries" and key ~= "by" then
-      local said = 'regions has no \'%s\'; it is "marks" or { "marks", entries = true, by = "thread" }'
-      return nil, said:format(tostring(key))
+      local form = 'regions has no \'%s\'; it is "marks" or { "marks", entries = true, by = "thread" }'
+      return nil, form:format(tostring(key))
     end
   end
   local entries, why = parts.entries(value.entries)
@@ -180,11 +180,11 @@ function Marking:around(pass, fn)
   local groups = self.passes[pass].groups
   self.table:prepare(groups)
   local result = fn()
-  local found, facts = self.table:read()
+  local counted, facts = self.table:read()
   facts.unreached = result.unreached
-  self.said:append(marks.remarks(found, facts, names_of(self, groups)))
+  self.said:append(marks.remarks(counted, facts, names_of(self, groups)))
   result.parts = {}
-  add_parts(self, result.parts, found, result)
+  add_parts(self, result.parts, counted, result)
   return result
 end
 
@@ -226,14 +226,14 @@ end
 function Marking:take_tables(whole, tasks, groups, made)
   local merged, all, names, lost = {}, {}, names_of(self, groups), nil
   for _, task in ipairs(tasks) do
-    local found, facts = {}, { damage = "there is nothing" }
-    if task.table then found, facts = marks.read(task.table, made.layout, core.now_ns() - made.made_ns) end
+    local counted, facts = {}, { damage = "there is nothing" }
+    if task.table then counted, facts = marks.read(task.table, made.layout, core.now_ns() - made.made_ns) end
     facts.unreached = task.result.unreached
-    self.said:append(marks.remarks(found, facts, names))
+    self.said:append(marks.remarks(counted, facts, names))
     local loss = marks.loss(facts)
     lost = lost or loss and ("rank %d: %s"):format(task.rank, loss)
-    merge(merged, found, task)
-    if not self.regions.entries then add_parts(self, all, found, task.result, task) end
+    merge(merged, counted, task)
+    if not self.regions.entries then add_parts(self, all, counted, task.result, task) end
   end
   -- A rank's loss may belong to any mark.
   for _, mark in ipairs(merged) do mark.incomplete = mark.incomplete or lost end

@@ -37,17 +37,17 @@ end
 ---@param pass table of the plan
 ---@param result table of Session:run, changed
 function Missing:note(step, pass, result)
-  local said = self.remarks
+  local list = self.remarks
   if result.untraced then
-    said:add("system calls could not be traced in some repetitions: " .. result.untraced)
+    list:add("system calls could not be traced in some repetitions: " .. result.untraced)
   end
-  if result.unseen then said:add(dropped.unseen(result.unseen, step.cell.workload.name)) end
+  if result.unseen then list:add(dropped.unseen(result.unseen, step.cell.workload.name)) end
   -- Once: each repetition leaves its own.
-  if result.left and not self.left then said:add(dropped.left(result.left)) end
+  if result.left and not self.left then list:add(dropped.left(result.left)) end
   self.left = self.left or result.left
-  if result.dropped then said:add(dropped.remark(result.dropped)) end
+  if result.dropped then list:add(dropped.remark(result.dropped)) end
   result.launcher = launcher_of(self, step, pass, result)
-  if result.launcher then said:add(launcher.remark(result.launcher)) end
+  if result.launcher then list:add(launcher.remark(result.launcher)) end
 end
 
 -- Whether a part has more of an event than the whole. Estimates are not compared, nor times, which threads have at once.

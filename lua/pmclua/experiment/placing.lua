@@ -60,9 +60,9 @@ local function build_levels(self, levels)
 end
 
 local function failed(build, line, result)
-  local said = result.errors and result.errors:match "[^\n]+" or build:complaint(result) or "it failed"
+  local why = result.errors and result.errors:match "[^\n]+" or build:complaint(result) or "it failed"
   return explain.problem { code = "EBUILD", operation = "build",
-    message = ("layout: build: '%s' failed: %s"):format(line, said),
+    message = ("layout: build: '%s' failed: %s"):format(line, why),
     hint = "the command must build by itself, for any number in place of {seed}" }
 end
 
@@ -82,10 +82,10 @@ local function build_once(self, cell, code)
   local is_built = result.outcome == "done" and result.exit == 0 and not build:complaint(result)
   if not is_built and core.interrupts() > interrupts then error(hooks.INTERRUPTED, 0) end
   if not is_built then error(failed(build, key, result), 0) end
-  local said = not self.remarks[1] and idle_build.said(workloads, levels, before)
-  if said then
-    require("pmclua.host.output").note("%s", said)
-    self.remarks[1] = said
+  local note = not self.remarks[1] and idle_build.said(workloads, levels, before)
+  if note then
+    require("pmclua.host.output").note("%s", note)
+    self.remarks[1] = note
   end
   self.built[key], self.has_links = true, true
 end

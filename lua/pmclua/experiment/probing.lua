@@ -23,8 +23,8 @@ local CPU_TIME, FIRST_EVENT = 2, 4   -- columns; the first is the duration
 local function instruction_at(point)
   local ok, list = pcall(files.of_file, point.file)
   if not ok then return nil, tostring(list) end
-  local found, why = list:instruction(point.offset)
-  if found then return found end
+  local instruction, why = list:instruction(point.offset)
+  if instruction then return instruction end
   return nil, why == "ELIBACC" and "it needs " .. packages.missing("Capstone", ", which is not installed")
     or why == "ENOTSUP" and "the program is for another kind of machine"
     or "Capstone does not know its first instruction"

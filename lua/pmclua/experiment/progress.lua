@@ -12,8 +12,8 @@ local EVERY_NS, HEARTBEAT_NS = 1e8, 60e9
 
 local function label(step, is_simulated)
   local levels = lists.assignments(step.cell.levels)
-  local said = text.safe(table.concat({ step.cell.workload.name, unpack(levels) }, " "))
-  return is_simulated and said .. ", counted apart" or said
+  local words = text.safe(table.concat({ step.cell.workload.name, unpack(levels) }, " "))
+  return is_simulated and words .. ", counted apart" or words
 end
 
 local function mean(kind) return kind.done > 0 and kind.elapsed / kind.done or 0 end

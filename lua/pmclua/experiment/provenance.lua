@@ -193,7 +193,7 @@ local function workloads_of(cells, pin, session)
     facts.workload, facts.kind = cell.workload.name, cell.workload.kind
     return { facts = facts, cell = table.concat(lists.assignments(cell.levels), " ") }
   end)
-  local groups = lists.groups(all, function(one) return fingerprint(one.facts) end)
+  local groups = lists.groups(all, function(entry) return fingerprint(entry.facts) end)
   return lists.map(groups, function(same)
     same[1].facts.cells = lists.column(same, "cell")
     return same[1].facts
@@ -233,7 +233,7 @@ local function compared(value, field)
   return lists.where(value, function(word) return not word:find "^%-I" end)
 end
 
-local function said(value)
+local function shown(value)
   if value == nil then return "nothing" end
   if type(value) ~= "table" then return "'" .. tostring(value) .. "'" end
   return fingerprint(value)
@@ -259,7 +259,8 @@ function M.difference(stored, here)
     for _, field in ipairs(old and COMPARED or {}) do
       local was, is = compared(old[field[1]], field[1]), compared(workload[field[1]], field[1])
       if fingerprint(was or "") ~= fingerprint(is or "") then
-        return ("the %s of %s was %s and is now %s"):format(field[2], workload.workload, said(was), said(is))
+        return ("the %s of %s was %s and is now %s"):format(field[2], workload.workload, shown(was),
+          shown(is))
       end
     end
   end
@@ -275,7 +276,7 @@ function M.other_environment(stored, here)
   for _, name in ipairs(VARIABLES) do
     if was[name] ~= is[name] then
       local form = "resumed in another environment: %s was %s and is now %s"
-      return form:format(name, said(was[name]), said(is[name]))
+      return form:format(name, shown(was[name]), shown(is[name]))
     end
   end
 end

@@ -69,22 +69,22 @@ local SAID = {
 --- A remark if each cell is the same program as the baseline of its limits.
 ---@param declaration pmclua.Declaration
 ---@param cells table[] of a plan
----@return string? said nil: they differ, or it is not known
+---@return string? sentence nil: they differ, or it is not known
 ---@return boolean is_copy they are two files
 function M.of(declaration, cells)
-  local against, said, is_copy = declaration.against, nil, true
+  local against, sentence, is_copy = declaration.against, nil, true
   if not against or declaration.build then return nil, false end
   for _, cell in ipairs(cells) do
     local other = partner_of(cell, cells, against)
     local how = other and likeness(cell, other)
     if other and not how then return nil, false end
     if other then
-      said = said or SAID[how]:format(cell.workload:program(cell.levels),
+      sentence = sentence or SAID[how]:format(cell.workload:program(cell.levels),
         other.workload:program(other.levels))
       is_copy = is_copy and how == "copy"
     end
   end
-  return said, said ~= nil and is_copy
+  return sentence, sentence ~= nil and is_copy
 end
 
 return M

@@ -172,9 +172,9 @@ local TRIAL_S = 0.1
 -- A target's count in a second, and its CPU time.
 local function rate_of(target, event)
   local pause = require("pmclua.core").pause
-  local found = target_sampler.around(target, event, { period = NEVER },
+  local profile = target_sampler.around(target, event, { period = NEVER },
     function() return pause(TRIAL_S * 1e9) end)
-  return tonumber(found.total) / TRIAL_S
+  return tonumber(profile.total) / TRIAL_S
 end
 
 --- Runs `fn`, which gives the result of one repetition, and samples the target meanwhile.
@@ -347,23 +347,23 @@ end
 
 -- The profile of a result; nil where it was not counted.
 local function profile_of(self, step, result)
-  local found = result.profile
-  if not found then return nil end
+  local raw = result.profile
+  if not raw then return nil end
   local event = self.events[self.passes[step.pass].sampled]
-  remark_on(self, found, event)
-  if reading.is_impossible(reading.most_per_ns(event), found.total, found.running_ns) then
+  remark_on(self, raw, event)
+  if reading.is_impossible(reading.most_per_ns(event), raw.total, raw.running_ns) then
     remark(self, "%s: a profile is left out: %s", event.name, reading.why(event, "impossible"))
     return nil
   end
   if result.outcome == "done" and not self.target then
-    note(self, step.cell.index, self.passes[step.pass].sampled, found.total, result)
+    note(self, step.cell.index, self.passes[step.pass].sampled, raw.total, result)
   end
   self.attribution:forget_processes()
-  local profile = make.new(found, { name = event.name, unit = event.unit, attr = event.opened },
+  local profile = make.new(raw, { name = event.name, unit = event.unit, attr = event.opened },
     self.attribution, { call_chains = self.call_chains, lines = self.declaration.sample.lines,
       entries = takes_entries(self, self.passes[step.pass]), data = self.data,
       log = self.log and self.log.path })
-  local ran = part_of_time(found, event)
+  local ran = part_of_time(raw, event)
   profile.ran = ran and ran > 0 and ran or nil
   if step.cell.workload.per == "iteration" then profile.iterations = tonumber(result.iterations) end
   profile.program = program_of(self, step)

@@ -61,7 +61,7 @@ end
 ---@param event pmclua.Event with the attr that opens
 ---@param options { period: number, ring_bytes: integer?, call_chains: boolean?, data: boolean? }
 ---@param fn fun(): any result as a runner gives it
----@return pmclua.core.Samples found
+---@return pmclua.core.Samples samples
 ---@return any result of `fn`
 ---@return string[] remarks on CPUs that came or went
 function M.around(target, event, options, fn)

@@ -53,11 +53,11 @@ end
 
 local function unknown_node(name, metrics)
   local names = lists.map(tree.names(metrics), function(node) return (node:gsub("^tma_", "")) end)
-  local said = ("this machine's tables have no node '%s'"):format(text.safe(name))
+  local why = ("this machine's tables have no node '%s'"):format(text.safe(name))
   local near = text.meant(name, names)
-  if near then return said .. ": " .. near end
-  if #names > #tree.BUILT_IN then return said .. "; `pmclua topdown --plan -l 8 -- true` names them all" end
-  return ("%s: without a vendor's (perf's, or --vendor DIR) there are %s"):format(said, text.list(names))
+  if near then return why .. ": " .. near end
+  if #names > #tree.BUILT_IN then return why .. "; `pmclua topdown --plan -l 8 -- true` names them all" end
+  return ("%s: without a vendor's (perf's, or --vendor DIR) there are %s"):format(why, text.list(names))
 end
 
 -- The first round: the top of the tree, or the node that is named and its children.
@@ -107,9 +107,9 @@ end
 -- Which event a metric lacks here, itself or through metrics that it names.
 local function lacking(metric, events, metrics)
   for _, name in ipairs(metric.needs) do
-    local one = events[name]
-    if one and one.status then return one.name end
-    local why = not one and metrics[name] and lacking(metrics[name], events, metrics)
+    local counted = events[name]
+    if counted and counted.status then return counted.name end
+    local why = not counted and metrics[name] and lacking(metrics[name], events, metrics)
     if why then return why end
   end
 end
@@ -219,7 +219,7 @@ local function plan_round(workloads, options, names, metrics, counted)
   local declared = experiment.declare(declaration_of(workloads, options, names, metrics, counted))
   local declaration, plan = declared.declaration, experiment.planned(declared)
   if has_nothing(declaration) then plan.runs = 0 end
-  for _, one in ipairs(declaration.events) do counted[one.field] = true end
+  for _, asked in ipairs(declaration.events) do counted[asked.field] = true end
   return { nodes = names, absent = absent_of(declaration), declaration = declaration, plan = plan }
 end
 
@@ -252,10 +252,10 @@ function M.measure(...)
   if type(only) == "table" and not getmetatable(only) and only[1] == nil then workloads = only end
   local all = with_baseline(workloads, options)
   if options.plan then return plan_of(workloads, all) end
-  local found, count = drill(workloads, all)
-  if not found then explain.misuse("topdown: this machine has no metric that is a node of a tree", 2) end
-  found.rounds = count
-  return found
+  local drilled, count = drill(workloads, all)
+  if not drilled then explain.misuse("topdown: this machine has no metric that is a node of a tree", 2) end
+  drilled.rounds = count
+  return drilled
 end
 
 return M

@@ -18,11 +18,11 @@ local IO = { rchar = "read_chars", wchar = "write_chars", syscr = "read_calls", 
   read_bytes = "read_bytes", write_bytes = "write_bytes" }
 
 local function add_io(sum, id)
-  local content, found = machine.text(("/proc/%d/io"):format(id)) or "", false
+  local content, has_any = machine.text(("/proc/%d/io"):format(id)) or "", false
   for name, number in content:gmatch "([%w_]+): (%d+)" do
-    if IO[name] then sum[IO[name]], found = (sum[IO[name]] or 0) + tonumber(number), true end
+    if IO[name] then sum[IO[name]], has_any = (sum[IO[name]] or 0) + tonumber(number), true end
   end
-  return found
+  return has_any
 end
 
 local READERS = { times = add_times, io = add_io }

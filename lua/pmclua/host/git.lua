@@ -19,7 +19,7 @@ local UNASKED_S = 5
 ---@param folder string
 ---@param words string[]
 ---@param limits { seconds: number, megabytes?: number, unasked?: boolean } unasked: nobody named this checkout
----@return string? said without the last line end; nil: git refused, or did not end
+---@return string? output without the last line end; nil: git refused, or did not end
 ---@return string? why
 ---@return boolean? is_trouble it could not be run, or did not end
 function M.run(folder, words, limits)
@@ -49,8 +49,8 @@ local FILTERS = { "config", "--show-scope", "--name-only", "--get-regexp", [[^fi
 
 -- Whether comparing files would run programs that the checkout names, not the user.
 local function has_filters(folder)
-  local said, _, is_trouble = M.run(folder, FILTERS, { seconds = UNASKED_S, unasked = true })
-  for scope in (said or ""):gmatch "(%l+)\t[^\n]+" do
+  local output, _, is_trouble = M.run(folder, FILTERS, { seconds = UNASKED_S, unasked = true })
+  for scope in (output or ""):gmatch "(%l+)\t[^\n]+" do
     if scope == "local" or scope == "worktree" then return true end
   end
   return is_trouble
@@ -68,13 +68,13 @@ function M.checkout()
   if not (folder and is_checkout(folder)) then return nil end
   local is_unread = has_filters(folder)
   local compared = is_unread and ":(top,literal).git" or ":(top)"
-  local said = M.run(folder, { "--no-optional-locks", "status", "--porcelain=v2", "--branch",
+  local output = M.run(folder, { "--no-optional-locks", "status", "--porcelain=v2", "--branch",
     "--untracked-files=no", "--ignore-submodules=dirty", "--", compared },
     { seconds = UNASKED_S, unasked = true })
-  local commit = said and said:match "# branch%.oid (%x+)"
+  local commit = output and output:match "# branch%.oid (%x+)"
   if not commit then return nil end
-  local branch, changes = said:match "# branch%.head ([^\n]+)", not is_unread and 0 or nil
-  for _ in (changes and "\n" .. said or ""):gmatch "\n[^#]" do changes = changes + 1 end
+  local branch, changes = output:match "# branch%.head ([^\n]+)", not is_unread and 0 or nil
+  for _ in (changes and "\n" .. output or ""):gmatch "\n[^#]" do changes = changes + 1 end
   return { commit = commit, branch = branch ~= "(detached)" and branch or nil, changes = changes }
 end
 

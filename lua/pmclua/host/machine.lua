@@ -127,19 +127,19 @@ local CPU_KEYS = { "model name", "cpu model", "Processor", "uarch" }
 ---@return integer count of CPUs
 ---@return true? is_virtual
 function machine.cpu(cpuinfo)
-  local found, count = {}, 0
+  local facts, count = {}, 0
   for row in cpuinfo:gmatch "[^\n]+" do
     local key, value = row:match "^([^:\t]+)%s*:%s*(.*)$"
     if key == "processor" then count = count + 1 end
-    if key and not found[key] then found[key] = value end
+    if key and not facts[key] then facts[key] = value end
   end
   local model
-  for _, key in ipairs(CPU_KEYS) do model = model or found[key] end
-  if not model and found["CPU implementer"] then
-    model = ("Arm implementer %s part %s"):format(found["CPU implementer"], found["CPU part"] or "?")
+  for _, key in ipairs(CPU_KEYS) do model = model or facts[key] end
+  if not model and facts["CPU implementer"] then
+    model = ("Arm implementer %s part %s"):format(facts["CPU implementer"], facts["CPU part"] or "?")
   end
-  local is_virtual = (found.flags or ""):find "%f[%w]hypervisor%f[%W]" ~= nil
-  return model or "unknown", found.microcode, count, is_virtual or nil
+  local is_virtual = (facts.flags or ""):find "%f[%w]hypervisor%f[%W]" ~= nil
+  return model or "unknown", facts.microcode, count, is_virtual or nil
 end
 
 -- Whether the clock may go beyond its rated frequency: intel_pstate's switch turns it off, others' on.

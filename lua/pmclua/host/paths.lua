@@ -29,8 +29,8 @@ local CORE_FOLDERS = { "^(.*)/bin$", "^(.*)/build$", "^(.*)/lib/pmclua$", "^(.*)
 local function prefix()
   local folder = core_folder()
   for _, pattern in ipairs(CORE_FOLDERS) do
-    local found = folder:match(pattern)
-    if found then return found end
+    local above = folder:match(pattern)
+    if above then return above end
   end
   return paths.directory(folder)
 end

@@ -64,9 +64,9 @@ local LAUNCHES = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", 
 function M.launch()
   local name = "launch"
   for _, variable in ipairs(LAUNCHES) do
-    local said = os.getenv(variable)
-    if said then
-      name = said .. (variable == "SLURM_JOB_ID" and "." .. (os.getenv "SLURM_STEP_ID" or "0") or "")
+    local id = os.getenv(variable)
+    if id then
+      name = id .. (variable == "SLURM_JOB_ID" and "." .. (os.getenv "SLURM_STEP_ID" or "0") or "")
       break
     end
   end

@@ -40,11 +40,11 @@ local function remove_left(folder)
   end
 end
 
-local looked, said = {}, {}     -- folders that were looked through, and refusals that were said, in this process
+local is_searched, is_said = {}, {}     -- folders that were looked through, and refusals that were said, in this process
 
 local function look_through(folder)
-  if not looked[folder] then remove_left(folder) end
-  looked[folder] = true
+  if not is_searched[folder] then remove_left(folder) end
+  is_searched[folder] = true
 end
 
 local function describe(refusal)
@@ -61,8 +61,8 @@ end
 -- Says once where files go, where the user's own folder or a full one was passed over.
 local function say(refusals, folder)
   local list = table.concat(lists.map(lists.where(refusals, is_surprise), describe), "; ")
-  if list == "" or said[list] then return end
-  said[list] = true
+  if list == "" or is_said[list] then return end
+  is_said[list] = true
   require("pmclua.host.output").note("%s; temporary files go to %s", list, folder)
 end
 

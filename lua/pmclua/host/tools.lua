@@ -117,11 +117,11 @@ function M.read(path, arguments, limits)
   limits = limits or {}
   local seconds, megabytes = limits.seconds or 10, limits.megabytes or 16
   local run = require("pmclua.core.processes").run_program
-  local said, code, status = run(in_environment(path, arguments, limits.temporaries),
+  local output, code, status = run(in_environment(path, arguments, limits.temporaries),
     { seconds = seconds, bytes = megabytes * 2 ^ 20, errors = limits.errors })
-  if not code then return said, nil, status end
+  if not code then return output, nil, status end
   local why = (WHY[code] or "could not be run: " .. code):format(code == "EFBIG" and megabytes or seconds)
-  return said or "", ("%s %s"):format(path, why), status
+  return output or "", ("%s %s"):format(path, why), status
 end
 
 return M

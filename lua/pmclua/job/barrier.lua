@@ -46,9 +46,9 @@ function M.new(job)
   if not lines then refuse("create", path_of(rank), code, number) end
   local self = setmetatable({ job = job, rank = rank, lines = lines, others = {}, all = {}, late = {},
     leads = false, boot = owners.here().boot or "unknown" }, Barrier)
-  for one = 0, size - 1 do
-    self.all[one + 1] = path_of(one)
-    if one ~= rank then self.others[one] = path_of(one) end
+  for other = 0, size - 1 do
+    self.all[other + 1] = path_of(other)
+    if other ~= rank then self.others[other] = path_of(other) end
   end
   return self
 end
@@ -89,10 +89,10 @@ local function has_to_come(self, rank)
 end
 
 local function leader_of(self)
-  for one = 0, self.rank - 1 do
-    if self.others[one] and (self.leader == one or has_to_come(self, one)) then
-      self.leader = one
-      return one
+  for other = 0, self.rank - 1 do
+    if self.others[other] and (self.leader == other or has_to_come(self, other)) then
+      self.leader = other
+      return other
     end
   end
 end

@@ -15,21 +15,21 @@ local function base_name(path) return path:match "[^/]*$" end
 
 -- The lines of functions that were executed, by last name of the source and function: counts by number.
 local function functions_of(profile)
-  local found = {}
+  local functions = {}
   for _, line in ipairs(profile.lines) do
     for _, at in ipairs(line.at or {}) do
       local of = identity.innermost(line, at)
       local source = at.source or line.source
       if at.line and source and source == of.source then
         local key = base_name(source) .. "\0" .. identity.full(of)
-        local one = found[key] or { source = source, first = at.line, last = at.line, counts = {} }
-        one.first, one.last = math.min(one.first, at.line), math.max(one.last, at.line)
-        one.counts[at.line] = (one.counts[at.line] or 0) + at.count
-        found[key] = one
+        local entry = functions[key] or { source = source, first = at.line, last = at.line, counts = {} }
+        entry.first, entry.last = math.min(entry.first, at.line), math.max(entry.last, at.line)
+        entry.counts[at.line] = (entry.counts[at.line] or 0) + at.count
+        functions[key] = entry
       end
     end
   end
-  return found
+  return functions
 end
 
 -- How many lines from one end on have the same counts for each call.

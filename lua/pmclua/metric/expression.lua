@@ -156,7 +156,7 @@ local function binary(state, level)
   local left, height = binary(state, level + 1)
   while true do
     local operator
-    for _, one in ipairs(operators) do operator = operator or state.kind == one and one end
+    for _, candidate in ipairs(operators) do operator = operator or state.kind == candidate and candidate end
     if not operator then return left, height end
     take(state, operator)
     local right, right_height = binary(state, level + 1)

@@ -168,13 +168,13 @@ end
 -- and where it ends.
 local function dashed(source, place, is_known)
   local last = source:match("^[%w_.:]+()", place)
-  local found, finish
+  local joined, finish
   while last do
     local name = source:sub(place, last - 1):gsub("%s*%-%s*", "_")
-    if is_known[name] then found, finish = name, last end
+    if is_known[name] then joined, finish = name, last end
     last = source:match("^%s*%-%s*[%w_.:]+()", last)
   end
-  return found, finish
+  return joined, finish
 end
 
 local function unknown_hint(name, joined, known)

@@ -73,16 +73,16 @@ local TOKENS = { "^[%a_][%w_.:]*", "^[=<>~!]=", "^=[<>]",
 local function found_at(source, i)
   if i > #source then return "the end" end
   for _, pattern in ipairs(TOKENS) do
-    local found = source:match(pattern, i)
-    if found then return "'" .. text.safe(found) .. "'", HINTS[found] end
+    local token = source:match(pattern, i)
+    if token then return "'" .. text.safe(token) .. "'", HINTS[token] end
   end
   return "'" .. text.safe(source:sub(i, i)) .. "'"
 end
 
 local function expected(what, hint)
   return P(function(source, i)
-    local found, found_hint = found_at(source, i)
-    error(M.error(source, i, ("expected %s, not %s"):format(what, found), hint or found_hint), 0)
+    local token, token_hint = found_at(source, i)
+    error(M.error(source, i, ("expected %s, not %s"):format(what, token), hint or token_hint), 0)
   end)
 end
 

@@ -52,12 +52,12 @@ local function refuse(group, line, message) error(M.mistake(group, line, message
 -- The fields of an event, or of the members of a {group}, by which formulae name them.
 local function fields_of(group, line, spec)
   local fields = {}
-  for one in (spec:match "^{(.*)}$" or spec):gmatch "[^,]+" do
-    local label = one:match "^%s*([%a_][%w_-]*)%s*="
-    if not label and one:find "/" then
+  for word in (spec:match "^{(.*)}$" or spec):gmatch "[^,]+" do
+    local label = word:match "^%s*([%a_][%w_-]*)%s*="
+    if not label and word:find "/" then
       refuse(group, line, ("give '%s' a name: NAME = %s"):format(spec, spec))
     end
-    fields[#fields + 1] = text.field(label or one:match "^%s*(.-)%s*$")
+    fields[#fields + 1] = text.field(label or word:match "^%s*(.-)%s*$")
   end
   return fields
 end

@@ -24,8 +24,8 @@ end
 
 local function slots()
   for _, pmu in ipairs(require("pmclua.event.sysfs").tree():core_pmus()) do
-    local said = tonumber(pmu:capability "slots" or "")
-    if said then return said end
+    local width = tonumber(pmu:capability "slots" or "")
+    if width then return width end
   end
   return nil, "the PMU does not say how many slots a cycle has"
 end

@@ -90,7 +90,7 @@ local function unscaled(name, events)
 end
 
 local function is_scaled(events)
-  return lists.any(events, function(one) return one.scale ~= 1 and one.attr end)
+  return lists.any(events, function(needed) return needed.scale ~= 1 and needed.attr end)
 end
 
 --- The spec and the events of a name in a formula; without events, why.

@@ -49,8 +49,8 @@ end
 -- whose counters are as many as the CPUs of the target.
 local function counters_of(events)
   local count = 0
-  for _, one in ipairs(events or {}) do
-    local cpus = one.cpus and topology.parse(one.cpus)
+  for _, needed in ipairs(events or {}) do
+    local cpus = needed.cpus and topology.parse(needed.cpus)
     if not cpus then return nil end
     count = count + #cpus
   end
@@ -69,7 +69,7 @@ local function add_input(definition, name)
   end
   local spec, events, why = specs.resolve(name, definition.pmu)
   local fields = {}
-  for i, one in ipairs(events or {}) do fields[i] = one.field end
+  for i, needed in ipairs(events or {}) do fields[i] = needed.field end
   definition.inputs[name] = { fields = fields, counters = counters_of(events), why = why }
   definition.specs[#definition.specs + 1] = { spec = spec }
 end
@@ -183,8 +183,8 @@ end
 function M.group(group)
   local list, seen, wanted = {}, {}, group:lower()
   for record in vendor.tables():each_metric(wanted) do
-    for _, one in ipairs(split(record.groups)) do
-      if one:lower() == wanted and not seen[record.name] then
+    for _, member in ipairs(split(record.groups)) do
+      if member:lower() == wanted and not seen[record.name] then
         list[#list + 1], seen[record.name] = record.name, true
       end
     end

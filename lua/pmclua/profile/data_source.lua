@@ -26,8 +26,8 @@ local function field(source, name)
 end
 
 local function first_of(list, value)
-  for _, one in ipairs(list) do
-    if bit.band(value, one[1]) ~= 0 then return one end
+  for _, entry in ipairs(list) do
+    if bit.band(value, entry[1]) ~= 0 then return entry end
   end
 end
 

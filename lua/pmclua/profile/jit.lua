@@ -74,8 +74,8 @@ function Map:find(address)
     local middle = math.floor((low + high) / 2)
     if list[middle].start <= address then low = middle + 1 else high = middle end
   end
-  local found = list[low - 1]
-  return found and address < found.start + found.bytes and found.name or nil
+  local code = list[low - 1]
+  return code and address < code.start + code.bytes and code.name or nil
 end
 
 return M

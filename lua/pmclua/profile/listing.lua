@@ -128,12 +128,12 @@ end
 local function add_range(list, first, beyond, read, place_of)
   local offset = first
   while offset < beyond and #list < MOST_INSTRUCTIONS do
-    local one, code = read(offset)
-    if not one then return false, code end
+    local instruction, code = read(offset)
+    if not instruction then return false, code end
     local place = place_of(offset) or {}
-    list[#list + 1] = { offset = offset, text = one.text ~= "" and one.text or "(unknown)", line = place.line,
-      source = place.source }
-    offset = offset + #one.bytes
+    local shown = instruction.text ~= "" and instruction.text or "(unknown)"
+    list[#list + 1] = { offset = offset, text = shown, line = place.line, source = place.source }
+    offset = offset + #instruction.bytes
   end
   return true
 end

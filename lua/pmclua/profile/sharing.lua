@@ -135,14 +135,14 @@ end
 
 -- A line's samples of two threads while both ran, in the order of time. The others tell how Linux shared out the CPUs,
 -- not how the program shares the line.
-local function samples_together(line, one, two)
-  local together, first, second, i, j = {}, line.of[one], line.of[two], 1, 1
-  local one_ran, two_ran = running(line.times[one]), running(line.times[two])
+local function samples_together(line, thread, other)
+  local together, first, second, i, j = {}, line.of[thread], line.of[other], 1, 1
+  local thread_ran, other_ran = running(line.times[thread]), running(line.times[other])
   while first[i] or second[j] do
     local is_first = (first[i] or math.huge) < (second[j] or math.huge)
     local at = is_first and first[i] or second[j]
     if is_first then i = i + 1 else j = j + 1 end
-    if (is_first and two_ran or one_ran)(line.at[at]) then together[#together + 1] = line.order[at] end
+    if (is_first and other_ran or thread_ran)(line.at[at]) then together[#together + 1] = line.order[at] end
   end
   return together
 end
@@ -167,10 +167,10 @@ end
 
 -- What of two threads that ran at the same time can be known: how many samples each has of that time, and of the line's
 -- those.
-local function new_pair(line, one, two)
-  return { samples = samples_together(line, one, two),
-    beside = { [one] = count_beside(line.times[one], line.times[two]),
-      [two] = count_beside(line.times[two], line.times[one]) } }
+local function new_pair(line, thread, other)
+  return { samples = samples_together(line, thread, other),
+    beside = { [thread] = count_beside(line.times[thread], line.times[other]),
+      [other] = count_beside(line.times[other], line.times[thread]) } }
 end
 
 -- As often as a thread was at the line in all its time, it would have been while both ran.
@@ -181,16 +181,16 @@ local function usual(line, pair, tid) return #line.of[tid] * pair.beside[tid] / 
 -- too few samples of that time to tell it from meeting.
 local function new_meetings(line)
   local known, pairs_of = {}, {}
-  return function(one, two, bytes)
-    local names = math.min(one, two) .. " " .. math.max(one, two)
+  return function(thread, other, bytes)
+    local names = math.min(thread, other) .. " " .. math.max(thread, other)
     local key = table.concat({ names, bytes and bytes.offset or "", bytes and bytes.size or "" }, " ")
     if known[key] == nil then
-      local pair = pairs_of[names] or new_pair(line, one, two)
+      local pair = pairs_of[names] or new_pair(line, thread, other)
       pairs_of[names] = pair
       local changes, counts = changes_of(pair.samples, bytes)
-      local expected = expected_changes(counts[one] or 0, counts[two] or 0)
+      local expected = expected_changes(counts[thread] or 0, counts[other] or 0)
       if not bytes then
-        expected = math.max(expected, expected_changes(usual(line, pair, one), usual(line, pair, two)))
+        expected = math.max(expected, expected_changes(usual(line, pair, thread), usual(line, pair, other)))
       end
       local is_told = expected * HANDED_OVER > 1
       known[key] = is_told and (changes < HANDED_OVER * expected and "turns" or "meet") or false
@@ -303,8 +303,8 @@ end
 local function neighbours(self, line, all)
   local after = self.lines[line.pid .. " " .. (line.number + 1)]
   if not after then return nil end
-  local one, two = only_thread(line), only_thread(after)
-  if not one or not two or one == two then return nil end
+  local thread, other = only_thread(line), only_thread(after)
+  if not thread or not other or thread == other then return nil end
   local fewest = math.min(line.samples, after.samples)
   local _, last = written(line)
   local first = written(after)

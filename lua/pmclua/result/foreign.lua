@@ -436,7 +436,7 @@ end
 
 --- Reads what another tool wrote.
 ---@param path string of a file, or of a folder of criterion's ("target/criterion")
----@return pmclua.Imported found of one benchmark at least; raises an error object where nothing can be read
+---@return pmclua.Imported imported of one benchmark at least; raises an error object where nothing can be read
 function M.read(path)
   local import = lfs.attributes(path, "mode") == "directory" and read_folder(path) or read(path)
   if #import.benchmarks == 0 then

@@ -64,7 +64,7 @@ end
 
 -- "6.1.0 (a.jsonl, b.jsonl)": the files of one value, the first of many.
 local FEW = 3
-local function said(group)
+local function line_of(group)
   local names = lists.map({ unpack(group, 1, FEW) }, function(source)
     return text.safe(source.path:match "[^/]*$")
   end)
@@ -95,7 +95,7 @@ function M.differences(header)
   for _, fact in ipairs(FACTS) do
     local groups = groups_by(header, fact)
     if #groups > 1 then
-      list[#list + 1] = ("%s: %s"):format(fact[2], table.concat(lists.map(groups, said), ", "))
+      list[#list + 1] = ("%s: %s"):format(fact[2], table.concat(lists.map(groups, line_of), ", "))
     end
   end
   return list

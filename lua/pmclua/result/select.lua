@@ -85,7 +85,7 @@ function M.sides(result, cells)
   return cells[1], cells[2]
 end
 
-local function said(wanted)
+local function words_of(wanted)
   if type(wanted) == "function" then return "what a function says" end
   return type(wanted) == "table" and text.list(lists.map(wanted, tostring), "or") or tostring(wanted)
 end
@@ -95,7 +95,7 @@ end
 ---@return string
 function M.text_of(conditions)
   local parts = {}
-  for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, said(wanted)) end
+  for name, wanted in pairs(conditions) do parts[#parts + 1] = ("%s = %s"):format(name, words_of(wanted)) end
   table.sort(parts)
   return table.concat(parts, ", ")
 end

@@ -72,7 +72,7 @@ end
 ---@param wanted table<string, integer> of M.wanted
 ---@return { calls: integer, counts: table<string, number|ffi.cdata*> }[] by index of the region; none: it was not called
 function M.sum(file, wanted)
-  local found, keys = {}, {}
+  local regions, keys = {}, {}
   local object, called_object, called_name, current = nil, nil, nil, nil
   local function region_of(address)
     local of_object = called_object or object or ""
@@ -93,13 +93,13 @@ function M.sum(file, wanted)
       local index = address and not is_again and region_of(address)
       current = true
       if index then
-        found[index] = found[index] or { calls = 0, counts = {} }
-        current = found[index]
+        regions[index] = regions[index] or { calls = 0, counts = {} }
+        current = regions[index]
         current.calls = current.calls + tonumber(calls)
       end
     end
   end
-  return found
+  return regions
 end
 
 return M

@@ -55,8 +55,8 @@ local function chain_of(self, context)
   local known = self.known[context]
   if known then return known end
   local names, count = {}, 0
-  for at, said in context:gmatch "()([^']+)" do
-    local name = frame_at(self, context, at, said)
+  for at, part in context:gmatch "()([^']+)" do
+    local name = frame_at(self, context, at, part)
     count = count + 1
     if name then table.insert(names, 1, name) end
     if name == "main" then break end

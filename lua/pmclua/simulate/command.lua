@@ -66,10 +66,10 @@ local OTHERWISE = "it ended otherwise when it was run again to be counted"
 
 -- Runs it once more, as it was, for what cachegrind cannot tell: the result, or nil and why that does not help.
 local function run_again(self, tool, simulated, first, look)
-  local again, found = self.running:run(how_of(self, tool, simulated), look)
-  if not found then return nil, again.lost or OTHERWISE end
+  local again, run_log = self.running:run(how_of(self, tool, simulated), look)
+  if not run_log then return nil, again.lost or OTHERWISE end
   local is_same = again.outcome == first.outcome and again.exit == first.exit and again.signal == first.signal
-  return is_same and found or nil, OTHERWISE
+  return is_same and run_log or nil, OTHERWISE
 end
 
 -- Counts once more by callgrind what cachegrind cannot tell apart. The files, or nil and why.
@@ -122,11 +122,11 @@ local ONE_PROGRAM = "parts are counted in commands of one process, which execute
 
 -- Runs it once more under callgrind: the files of its one process, or nil and why.
 local function files_again(self, tool, simulated, result)
-  local found, not_again = run_again(self, tool, simulated, result)
-  if not found then return nil, not_again end
+  local run_log, not_again = run_again(self, tool, simulated, result)
+  if not run_log then return nil, not_again end
   local files, why = self.running:files(out_file.read)
   if not files then return nil, why end
-  local is_one = #found.processes == 1 and #found.processes[1].starts == 1
+  local is_one = #run_log.processes == 1 and #run_log.processes[1].starts == 1
   if not is_one then return nil, ONE_PROGRAM end
   if not recount.did_as_much(result.instructions, files) then return nil, ANOTHER end
   return files
@@ -160,9 +160,9 @@ end
 function Simulated:run(pass)
   local before = self.running:refused()
   if before then return before end
-  local result, found = self.running:run(how_of(self, "cachegrind", pass.simulated))
-  if not found then return result end
-  count(self, pass, result, found)
+  local result, run_log = self.running:run(how_of(self, "cachegrind", pass.simulated))
+  if not run_log then return result end
+  count(self, pass, result, run_log)
   add_callers(self, pass, result)
   return add_regions(self, pass, result)
 end

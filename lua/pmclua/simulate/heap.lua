@@ -59,15 +59,15 @@ end
 function Heap:run(pass)
   local before = self.running:refused()
   if before then return before end
-  local result, found = self.running:run(HOW)
-  if not found then return result end
+  local result, run_log = self.running:run(HOW)
+  if not run_log then return result end
   local files, why = self.running:files(heap_file.read)
-  local problem = why_not(found) or not files and why or #files == 0 and "Valgrind wrote no counts"
+  local problem = why_not(run_log) or not files and why or #files == 0 and "Valgrind wrote no counts"
   if problem then return running.lost(result, "%s", problem) end
-  remark_on(self, found.processes)
+  remark_on(self, run_log.processes)
   heap_file.keep_largest_peak(files)
   local has_threads = lists.any(files, function(file) return file.has_threads end)
-  result.is_certain = #found.processes == 1 and not has_threads
+  result.is_certain = #run_log.processes == 1 and not has_threads
   result.simulated = running.by_event(self.context.declaration.events, pass, out_file.sum(files))
   result.files = files
   function result.chains(counters) return heap_file.chains(files, counters) end

@@ -35,8 +35,8 @@ end
 
 local function frames_in(text)
   local list = {}
-  for said in text:gmatch '\n [%[,]"([^\n]*)"%f[\n]' do
-    list[#list + 1] = frame_of((said:gsub("\\(.)", "%1")))
+  for frame in text:gmatch '\n [%[,]"([^\n]*)"%f[\n]' do
+    list[#list + 1] = frame_of((frame:gsub("\\(.)", "%1")))
   end
   return list
 end

@@ -47,8 +47,8 @@ function M.problem(workload, event)
   end
   if workload.kind == "command" or workload.kind == "kernel" then return nil end
   if workload.kind == "function" then
-    local said = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
-    return said:format(workload.name)
+    local form = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
+    return form:format(workload.name)
   end
   return ("%s is a %s: Valgrind counts commands and kernels"):format(workload.name, workload.kind)
 end
@@ -60,12 +60,12 @@ end
 ---@param deciding pmclua.Deciding
 ---@return pmclua.Simulation
 function M.new(declaration, plan, session, deciding)
-  local said = require("pmclua.base.remarks").new()
-  return setmetatable({ plan = plan, cells = {}, seen = {}, said = said, ends = {}, decided = {},
+  local remarks = require("pmclua.base.remarks").new()
+  return setmetatable({ plan = plan, cells = {}, seen = {}, said = remarks, ends = {}, decided = {},
     decide = deciding.decide, looks = deciding.looks, extends = deciding.extends,
     context = { declaration = declaration, session = session,
       surroundings = require("pmclua.simulate.surroundings").of(declaration),
-      remark = function(remark) said:add(remark) end } }, Simulation)
+      remark = function(remark) remarks:add(remark) end } }, Simulation)
 end
 
 local function counter_of(self, cell, pass)
@@ -111,9 +111,9 @@ function Simulation:compare_ends(step, result)
   if simulated then ends.where = simulated.calls and "where its calls are counted" or "under Valgrind" end
   ends[is_simulated and "simulated" or "real"] = ended
   if not (ends.real and ends.simulated) or ends.real == ends.simulated then return end
-  local said = OTHERWISE:format(ends.simulated, ends.where, ends.real)
-  if is_simulated then result.outcome, result.lost = "not-counted", said
-  else self.context.remark(("%s: %s"):format(step.cell.workload.name, said)) end
+  local why = OTHERWISE:format(ends.simulated, ends.where, ends.real)
+  if is_simulated then result.outcome, result.lost = "not-counted", why
+  else self.context.remark(("%s: %s"):format(step.cell.workload.name, why)) end
 end
 
 -- ---- when it is enough -----------------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ function Simulation:note(record, choice, is_certain)
     seen.lost = seen.lost + 1
     return
   end
-  local found = signature(record.counts, self.plan.passes[record.pass])
-  seen.count, seen.is_equal = seen.count + 1, seen.is_equal and (seen.found or found) == found
-  seen.found = found
+  local own = signature(record.counts, self.plan.passes[record.pass])
+  seen.count, seen.is_equal = seen.count + 1, seen.is_equal and (seen.found or own) == own
+  seen.found = own
   if not is_certain then seen.enough = UNCERTAIN end
 end
 
@@ -218,8 +218,8 @@ end
 function Simulation:expected(step)
   local left, passes, iterations = 0, 0, self.context.declaration.iterations
   local choices = type(iterations) == "table" and #iterations or iterations == "fit" and 5 or 1
-  for pass, one in ipairs(self.plan.passes) do
-    if one.simulated then
+  for pass, planned in ipairs(self.plan.passes) do
+    if planned.simulated then
       passes = passes + 1
       for _, cell in ipairs(self.plan.cells) do left = left + left_of(self, cell.index, pass, choices) end
     end

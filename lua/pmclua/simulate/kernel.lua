@@ -65,11 +65,11 @@ end
 -- The dump of a run. Those of a process are numbered; a run that was refused may have one or none.
 local function take_dump(self, sequence)
   local path = self.pid and ("%s/kernel.%d.%d"):format(self.scratch.path, self.pid, self.dumps + 1)
-  local found = path and out_file.read(path)
-  if not found then return nil end
+  local dump = path and out_file.read(path)
+  if not dump then return nil end
   os.remove(path)
   self.dumps = self.dumps + 1
-  return found.trigger == "Client Request: pmclua " .. sequence and found.summary or nil
+  return dump.trigger == "Client Request: pmclua " .. sequence and dump.summary or nil
 end
 
 -- Runs a job once: the result, and callgrind's counts of it.
@@ -147,8 +147,8 @@ local TOO_LONG = "the kernel %s reached its time limit under Valgrind, where it 
 
 -- The result where Valgrind is the reason that there are no counts; else the kernel itself ended badly.
 local function explained(self, result)
-  local said, name = log.parse(self.scratch:log()), self.name
-  local last_words, has_started = said.last_words, self.has_started or #said.processes > 0
+  local run_log, name = log.parse(self.scratch:log()), self.name
+  local last_words, has_started = run_log.last_words, self.has_started or #run_log.processes > 0
   local version, outcome = valgrind.version(self.valgrind), result.outcome
   if outcome == "timed-out" then return lost(result, TOO_LONG, name) end
   if outcome == "done" then return lost(result, "callgrind wrote no counts of %s", name) end

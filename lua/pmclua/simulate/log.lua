@@ -89,8 +89,8 @@ end
 function M.parse(text)
   local log, by_pid = setmetatable({ processes = {}, forks = 0, execs = 0, killed = {} }, Log), {}
   for line in text:gmatch "[^\n]+" do
-    local pid, said = line:match "^[=-][=-](%d+)[=-][=-]%s?(.*)$"
-    if pid then take(log, by_pid, pid, said) end
+    local pid, message = line:match "^[=-][=-](%d+)[=-][=-]%s?(.*)$"
+    if pid then take(log, by_pid, pid, message) end
   end
   return count(log)
 end

@@ -52,18 +52,18 @@ local THREADS = "its marks are in several threads or processes, which callgrind'
 ---@return string? why
 function M.read(files)
   table.sort(files, function(a, b) return part_of(a) < part_of(b) end)
-  local found, thread = {}, nil
+  local marks, thread = {}, nil
   for _, file in ipairs(files) do
-    local said = (file.trigger or ""):match "^Client Request: pmclua mark (.*)$"
-    local tid, kind, name = (said or ""):match "^(%d+) ([-+!])(.*)$"
+    local request = (file.trigger or ""):match "^Client Request: pmclua mark (.*)$"
+    local tid, kind, name = (request or ""):match "^(%d+) ([-+!])(.*)$"
     thread = thread or tid
     if tid and tid ~= thread then return nil, THREADS end
     if kind == "!" then return nil, TOO_MANY end
-    if said == "cut" then cut(found, file.summary)
-    elseif kind == "+" then table.insert(new_mark(found, name).open, {})
-    elseif kind == "-" then leave(new_mark(found, name)) end
+    if request == "cut" then cut(marks, file.summary)
+    elseif kind == "+" then table.insert(new_mark(marks, name).open, {})
+    elseif kind == "-" then leave(new_mark(marks, name)) end
   end
-  return found
+  return marks
 end
 
 return M

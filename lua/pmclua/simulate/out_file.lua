@@ -33,9 +33,9 @@ local function words_of(line) return lists.collect(line:gmatch "%S+") end
 ---@return pmclua.OutFile?
 ---@return string? why
 function M.parse(text)
-  local said = text:match "\nevents:([^\n]*)\n" or text:match "^events:([^\n]*)\n"
-  if not said then return nil, "it does not say which events it has" end
-  local events = words_of(said)
+  local names = text:match "\nevents:([^\n]*)\n" or text:match "^events:([^\n]*)\n"
+  if not names then return nil, "it does not say which events it has" end
+  local events = words_of(names)
   local sums = text:match "\ntotals:([^\n]*)" or text:match "\nsummary:([^\n]*)"
   if not sums or not sums:find "%d" then return nil, "it has no sums: it was cut off" end
   return { events = events, summary = counts_of(events, sums), command = text:match "\ncmd:%s*([^\n]*)" or "",
@@ -94,8 +94,8 @@ function Reader:count(numbers)
 end
 
 function Reader:take(line)
-  local key, said = line:match "^(%l%l)=(.*)$"
-  if key and PATHS[key] then return self:set(key, said) end
+  local key, value = line:match "^(%l%l)=(.*)$"
+  if key and PATHS[key] then return self:set(key, value) end
   if line:find "^calls=" then self.calls = tonumber(line:match "^calls=(%d+)" or 0)
   elseif line:find "^c%l+=" then
     local other, name = line:match "^c(%l+)=(.*)$"

@@ -22,19 +22,19 @@ local function names_of(fields)
 end
 
 -- The source file that tells a function from others of its name in the program; "": none does.
-local function home_in(program, full, found)
-  local homes = program and program.homes and known(found.fn) and program.homes(full) or {}
-  return homes[found.file or ""] and found.file or ""
+local function home_in(program, full, entry)
+  local homes = program and program.homes and known(entry.fn) and program.homes(full) or {}
+  return homes[entry.file or ""] and entry.file or ""
 end
 
-local function line_for(lines, found, program)
-  local full, fn = names_of(found)
-  local home = home_in(program, full, found)
-  local key = table.concat({ full, found.object or "", home }, "\0")
+local function line_for(lines, entry, program)
+  local full, fn = names_of(entry)
+  local home = home_in(program, full, entry)
+  local key = table.concat({ full, entry.object or "", home }, "\0")
   local line = lines[key]
   if not line then
-    local is_known = known(found.fn) ~= nil
-    line = { file = found.object or UNTOLD, fn = is_known and fn or "code without symbols",
+    local is_known = known(entry.fn) ~= nil
+    line = { file = entry.object or UNTOLD, fn = is_known and fn or "code without symbols",
       full = is_known and full ~= fn and full or nil, nameless = not is_known or nil,
       source = home ~= "" and home or nil, is_local = home ~= "" or nil, count = 0, at = {}, of_source = {} }
     lines[key], lines[#lines + 1] = line, line
@@ -73,10 +73,10 @@ end
 
 local function take(lines, file, counters, program)
   local sum = 0
-  for _, found in ipairs(out_file.lines(file)) do
-    local count = not found.inclusive and sum_of(counters, found.counts) or 0
+  for _, entry in ipairs(out_file.lines(file)) do
+    local count = not entry.inclusive and sum_of(counters, entry.counts) or 0
     if count > 0 then
-      add(line_for(lines, found, program), found.line, found.file, count)
+      add(line_for(lines, entry, program), entry.line, entry.file, count)
       sum = sum + count
     end
   end

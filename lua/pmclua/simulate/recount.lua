@@ -111,8 +111,8 @@ local SAME_SHARE, SAME_EACH = 0.01, 100
 ---@param again pmclua.OutFile[]
 ---@return boolean
 function M.did_same(first, again)
-  local one, other = tonumber(out_file.sum(first).Ir or 0), tonumber(out_file.sum(again).Ir or 0)
-  return math.abs(one - other) <= SAME_SHARE * one + SAME_EACH * #first
+  local before, after = tonumber(out_file.sum(first).Ir or 0), tonumber(out_file.sum(again).Ir or 0)
+  return math.abs(before - after) <= SAME_SHARE * before + SAME_EACH * #first
 end
 
 -- Instructions of what stands around each dump: a mark's own.
@@ -123,8 +123,8 @@ local AROUND_DUMP = 1000
 ---@param dumps pmclua.OutFile[] of the other
 ---@return boolean
 function M.did_as_much(instructions, dumps)
-  local one, other = tonumber(instructions), tonumber(out_file.sum(dumps).Ir or 0)
-  return math.abs(one - other) <= SAME_SHARE * one + AROUND_DUMP * #dumps
+  local counted, dumped = tonumber(instructions), tonumber(out_file.sum(dumps).Ir or 0)
+  return math.abs(counted - dumped) <= SAME_SHARE * counted + AROUND_DUMP * #dumps
 end
 
 return M

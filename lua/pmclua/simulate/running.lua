@@ -147,9 +147,9 @@ local function check_run(self, result, run_log)
   local unfixed = fixed.problem(self.context.surroundings, self.scratch)
   if unfixed then return lost(result, "%s", unfixed) end
   if #run_log.processes == 0 and (result.outcome == "done" or result.outcome == "signalled") then
-    local said = (result.errors or ""):match "valgrind: ([^\n]*)"
+    local complaint = (result.errors or ""):match "valgrind: ([^\n]*)"
     return lost(result, "Valgrind did not start %s: %s", text.safe(program),
-      said and text.safe(said) or ("it ended with status %d"):format(result.exit))
+      complaint and text.safe(complaint) or ("it ended with status %d"):format(result.exit))
   end
   if run_log.last_words then
     return lost(result, "%s (Valgrind %s)", text.safe(run_log.last_words), text.safe(run_log.version or "?"))
@@ -214,13 +214,13 @@ local STILL_RUNNING = "it has left processes running, which have not written the
 ---@param how pmclua.ValgrindRun
 ---@param look? fun() called meanwhile
 ---@return table result of Session:run
----@return pmclua.ValgrindLog? found
+---@return pmclua.ValgrindLog? run_log
 function Running:run(how, look)
-  local one = defined(self, how)
+  local definition = defined(self, how)
   self.scratch:clear()
-  local result = self.scratch:run(self.context.session, { workload = one.id, iterations = 1,
+  local result = self.scratch:run(self.context.session, { workload = definition.id, iterations = 1,
     timeout_ns = self.context.declaration.timeout_ns, capture_limit = MOST_OUTPUT }, look)
-  if not how.is_again then pass_on(self, result, one.workload) end
+  if not how.is_again then pass_on(self, result, definition.workload) end
   if result.outcome == "interrupted" or result.outcome == "quit" then return result end
   result.iterations = 1
   if is_any_left(self, result) then return lost(result, "%s", STILL_RUNNING) end
@@ -246,7 +246,7 @@ function Running:files(read)
 end
 
 function Running:forget()
-  for _, one in pairs(self.ids) do self.context.session:forget(one.id) end
+  for _, definition in pairs(self.ids) do self.context.session:forget(definition.id) end
   self.ids = {}
 end
 

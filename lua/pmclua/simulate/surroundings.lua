@@ -52,9 +52,9 @@ end
 local function from_list(value, wrong)
   local map = {}
   for key, item in pairs(value) do
-    local name, said = key, item
-    if type(key) == "number" then name, said = tostring(item):match "^(%w+)=(.*)$" end
-    if name then map[name] = said else wrong("simulation: '%s' is not NAME=VALUE", tostring(item)) end
+    local name, choice = key, item
+    if type(key) == "number" then name, choice = tostring(item):match "^(%w+)=(.*)$" end
+    if name then map[name] = choice else wrong("simulation: '%s' is not NAME=VALUE", tostring(item)) end
   end
   return map
 end
@@ -77,17 +77,17 @@ function M.check(value, wrong)
     wrong('simulation must be a map such as { environment = "inherit" }, not a %s', type(value))
     return mine
   end
-  for name, said in pairs(from_list(value, wrong)) do
+  for name, choice in pairs(from_list(value, wrong)) do
     if CACHES[name] then
-      local problem = cache_problem(said)
-      if problem then wrong("simulation: the cache %s %s", name, problem) else mine[name] = said end
+      local problem = cache_problem(choice)
+      if problem then wrong("simulation: the cache %s %s", name, problem) else mine[name] = choice end
     elseif not CHOICES[name] then
       wrong("simulation has no '%s'; it has environment, signals, streams, cpu, random, I1, D1 and LL",
         tostring(name))
-    elseif said ~= CHOICES[name] and said ~= "inherit" then
-      wrong('simulation: %s is "%s" or "inherit", not %s', name, CHOICES[name], tostring(said))
+    elseif choice ~= CHOICES[name] and choice ~= "inherit" then
+      wrong('simulation: %s is "%s" or "inherit", not %s', name, CHOICES[name], tostring(choice))
     else
-      mine[name] = said
+      mine[name] = choice
     end
   end
   return mine

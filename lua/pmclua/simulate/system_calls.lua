@@ -89,11 +89,11 @@ function Counted:run(pass)
     timeout_ns = self.context.declaration.timeout_ns }
   if result.outcome == "interrupted" or result.outcome == "quit" then return result end
   result.iterations = 1
-  local said = machine.text(list_of(self)) or ""
-  local why = why_not(self, result, said, path)
+  local listing = machine.text(list_of(self)) or ""
+  local why = why_not(self, result, listing, path)
   if why then return running.lost(result, "%s", why) end
   local has_counts = result.outcome == "done" or result.outcome == "signalled"
-  result.simulated = has_counts and counts_of(self, pass, said) or nil
+  result.simulated = has_counts and counts_of(self, pass, listing) or nil
   result.is_certain = false
   return result
 end

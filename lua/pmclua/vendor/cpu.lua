@@ -81,11 +81,11 @@ function M.matches(pattern, identifier)
   local has_few = pattern:find "%)" and select(2, pattern:gsub("%b()", "")) <= 3
   local whole = has_few and alternatives(pattern) or { pattern }
   for i = 1, math.min(#whole, MOST) do
-    local ok, found = pcall(function()
+    local ok, is_match = pcall(function()
       local lua = lua_pattern(whole[i])
       return identifier:find(lua) ~= nil or short:find(lua) ~= nil
     end)
-    if ok and found then return true end
+    if ok and is_match then return true end
   end
   return false
 end

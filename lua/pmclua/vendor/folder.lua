@@ -147,7 +147,7 @@ end
 ---@return { path: string, form: "linux"|"perfmon"|"arm", pmu: string? }[]
 function M.files(folder, identifier)
   local list, mapped = {}, mapped_folders(folder)
-  for _, one in ipairs(mapped) do add_mapped(list, one, identifier or "") end
+  for _, entry in ipairs(mapped) do add_mapped(list, entry, identifier or "") end
   if #mapped == 0 then add_unmapped(list, folder, identifier or "") end
   return list
 end

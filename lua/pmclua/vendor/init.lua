@@ -110,14 +110,14 @@ local function sysfs_root() return os.getenv "SYSFS_PATH" or "/sys" end
 ---@return string[] lacks what is said of those that have nothing about this CPU
 function M.take(given)
   local lacks, folder = {}, require "pmclua.vendor.folder"
-  for _, one in ipairs(given) do
-    if one == "" then return "takes the path of a folder, not ''", lacks end
+  for _, path in ipairs(given) do
+    if path == "" then return "takes the path of a folder, not ''", lacks end
   end
   M.folders = table.concat(given, ":")
-  for _, one in ipairs(user_folders()) do
-    local refusal = folder.refusal(one)
-    if refusal then return ("%s: %s"):format(one, refusal), {} end
-    lacks[#lacks + 1] = folder.lack(one, cpu.identifier(sysfs_root()))
+  for _, path in ipairs(user_folders()) do
+    local refusal = folder.refusal(path)
+    if refusal then return ("%s: %s"):format(path, refusal), {} end
+    lacks[#lacks + 1] = folder.lack(path, cpu.identifier(sysfs_root()))
   end
   return nil, lacks
 end

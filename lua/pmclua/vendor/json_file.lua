@@ -29,10 +29,10 @@ local function object_end(text, from)
     elseif sign == "}" then depth = depth - 1
     else                          -- a string: to the quote that no backslash precedes
       repeat
-        local stop, found = text:match('()([\\"])', at)
+        local stop, character = text:match('()([\\"])', at)
         if not stop then return nil end
-        at = stop + (found == "\\" and 2 or 1)
-      until found == '"'
+        at = stop + (character == "\\" and 2 or 1)
+      until character == '"'
     end
     if depth == 0 then return place end
   end
@@ -99,7 +99,7 @@ end
 ---@param list any
 ---@return table[]
 function M.objects(list)
-  return lists.where(type(list) == "table" and list or {}, function(one) return type(one) == "table" end)
+  return lists.where(type(list) == "table" and list or {}, function(item) return type(item) == "table" end)
 end
 
 --- The value of a text. Where it is broken: the list of the objects in it that are not.

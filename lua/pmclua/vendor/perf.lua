@@ -111,8 +111,8 @@ end
 local function read_unsaid(path, root, names, collection)
   if #names == 0 then return end
   local words = { "record", "--dry-run", "-v", "-e", table.concat(names, ","), "true" }
-  local said = run(path, root, words, collection, true)
-  for name, pmu, terms in said:gmatch "\n(%S+) %-> ([^/\n]+)/([^/\n]*)/" do
+  local output = run(path, root, words, collection, true)
+  for name, pmu, terms in output:gmatch "\n(%S+) %-> ([^/\n]+)/([^/\n]*)/" do
     collection:event { name = name, pmu = pmu, terms = terms }
   end
 end

@@ -22,12 +22,12 @@ function M.read(path) return core.read_plain(path, LARGEST) or "" end
 ---@param bytes string
 ---@param metrics table[]
 function M.add_scales(bytes, metrics)
-  local found = {}
+  local scales = {}
   for name, unit, constraint, expression in bytes:gmatch(METRIC) do
-    found[name .. "\n" .. expression] = { unit, constraint }
+    scales[name .. "\n" .. expression] = { unit, constraint }
   end
   for _, metric in ipairs(metrics) do
-    local entry = found[metric.name .. "\n" .. metric.expression] or {}
+    local entry = scales[metric.name .. "\n" .. metric.expression] or {}
     metric.scale, metric.constraint = metric.scale or entry[1], metric.constraint or entry[2]
   end
 end
@@ -80,12 +80,12 @@ end
 
 -- The whole terms of an event of which the lower halves were printed; nil: they are whole. False: it is not certain.
 local function whole_terms(event, entries)
-  local found
+  local agreed
   for _, entry in ipairs(agreeing(entries, event)) do
-    if found and found.whole ~= entry.whole then return false end
-    found = entry
+    if agreed and agreed.whole ~= entry.whole then return false end
+    agreed = entry
   end
-  return found and found.terms
+  return agreed and agreed.terms
 end
 
 --- Gives events the upper halves of their terms; drops those of which they are not certain.

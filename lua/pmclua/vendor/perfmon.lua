@@ -116,7 +116,7 @@ end
 
 local function threshold_of(metric, names)
   local words = {}
-  for _, one in ipairs(metric.ThresholdMetrics) do words[one.Alias or ""] = names[one.Value or ""] end
+  for _, alias in ipairs(metric.ThresholdMetrics) do words[alias.Alias or ""] = names[alias.Value or ""] end
   return metric.ThresholdFormula and replaced(metric.ThresholdFormula, words)
 end
 

@@ -112,14 +112,14 @@ end
 ---@param name string
 ---@return table[]
 function M.find(tables, kind, name)
-  local text, head, found = tables.text, ("\n%s%s\t"):format(kind, name:lower()), {}
+  local text, head, records = tables.text, ("\n%s%s\t"):format(kind, name:lower()), {}
   local at = place_of(text, head, bounds_of(tables, kind))
   while at do
     local stop = text:find("\n", at + 1, true) or #text + 1
-    found[#found + 1] = record_of(kind, text:sub(at + 1, stop - 1))
+    records[#records + 1] = record_of(kind, text:sub(at + 1, stop - 1))
     at = text:find(head, stop, true) == stop and stop or nil
   end
-  return found
+  return records
 end
 
 --- Every record of a kind, in order; with a word those alone that have it anywhere, in any case.

@@ -63,7 +63,7 @@ end
 --- mean ± t(k - 1)·s·sqrt(1 + 1/k), and never narrower than the mean of the intervals within runs.
 ---@param list pmclua.Compared[] of the new run against each, two at least
 ---@param level number
----@return pmclua.BetweenRuns? found nil where one has no interval
+---@return pmclua.BetweenRuns? between nil where one has no interval
 ---@return string? reason
 function M.several(list, level)
   local is_ratio, count = lists.all(list, has_ratio), #list
@@ -92,7 +92,7 @@ end
 ---@param compared pmclua.Compared
 ---@param spread number standard deviation between runs, as a share
 ---@param level number
----@return pmclua.Compared found itself where there is no ratio to widen
+---@return pmclua.Compared compared itself where there is no ratio to widen
 function M.single(compared, spread, level)
   if not has_ratio(compared) or not compared.low or spread == 0 then return compared end
   local between = distribution.normal_upper((1 - level) / 2) * spread * math.sqrt(2)

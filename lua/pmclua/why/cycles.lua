@@ -74,7 +74,7 @@ local NO_NODE = "no metric of it is a node of a vendor's tree (metrics = \"Topdo
 
 --- The ledger of two cells of a result.
 ---@param why pmclua.Why
----@return pmclua.Ledger? found nil: there is none
+---@return pmclua.Ledger? ledger nil: there is none
 ---@return string|{ what: string, why: string }|nil absent without a ledger why; else what of the tree is not in it
 function M.of(why)
   local topdown_tree = topdown.of(why.result)

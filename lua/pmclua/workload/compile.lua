@@ -184,7 +184,7 @@ end
 ---@param unit table as compile.build takes it
 ---@param more string[] arguments after the flags: "-S"
 ---@return string written the output file; "" if there is none
----@return string said its messages
+---@return string output its messages
 function compile.ask(session, unit, more)
   local stem = temporary_for(writable_folder() .. "/question")
   local source, answer = stem .. "." .. extension_of(unit), stem .. ".out"

@@ -11,15 +11,15 @@ local known = {}
 
 -- The function at an offset of a file, and how far in it; nil where the file does not say.
 local function find_function(file, offset)
-  local symbols, found = require("pmclua.core.symbols").open(file), nil
+  local symbols, enclosing = require("pmclua.core.symbols").open(file), nil
   for index = 1, symbols and symbols.count or 0 do
     local symbol = symbols:at(index)
     local is_in = symbol and not symbol.imported and offset >= symbol.offset
       and offset < symbol.offset + symbol.bytes
-    if is_in then found = symbol end
+    if is_in then enclosing = symbol end
   end
   if symbols then symbols:close() end
-  return found and ("%s+0x%x"):format(text.safe(found.shown), offset - found.offset)
+  return enclosing and ("%s+0x%x"):format(text.safe(enclosing.shown), offset - enclosing.offset)
 end
 
 --- Where the instruction is: "sum+0x12 of matrix.so".

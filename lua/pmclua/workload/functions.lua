@@ -109,10 +109,10 @@ local function add_region(regions, skipped, is_pattern, ...)
     regions[#regions + 1] = region_of(...)
     return
   end
-  local ok, found = pcall(region_of, ...)
-  if ok then regions[#regions + 1] = found
-  elseif explain.is(found) then skipped[#skipped + 1] = found
-  else error(found, 0) end
+  local ok, region = pcall(region_of, ...)
+  if ok then regions[#regions + 1] = region
+  elseif explain.is(region) then skipped[#skipped + 1] = region
+  else error(region, 0) end
 end
 
 --- Regions of all functions that a name means. Raises a problem.
@@ -124,11 +124,11 @@ end
 function M.find(spec, image, options)
   local file, name = files.split(spec)
   local path = files.file(file, image)
-  local found, list = named.match(files.of_file(path), path, name)
-  local regions, skipped, names = {}, {}, named.names(list, found)
-  local is_pattern = #found > 1 and name:find "[*?%[]" ~= nil
-  for _, symbol in ipairs(found) do
-    if symbol.imported and #found == 1 then named.raise_imported(symbol, path, image) end
+  local matches, list = named.match(files.of_file(path), path, name)
+  local regions, skipped, names = {}, {}, named.names(list, matches)
+  local is_pattern = #matches > 1 and name:find "[*?%[]" ~= nil
+  for _, symbol in ipairs(matches) do
+    if symbol.imported and #matches == 1 then named.raise_imported(symbol, path, image) end
     if symbol.indirect and not is_pattern then named.raise_indirect(list, symbol) end
     if not symbol.imported and not symbol.indirect then
       add_region(regions, skipped, is_pattern, list, symbol, path, options or {},

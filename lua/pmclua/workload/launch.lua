@@ -95,14 +95,14 @@ end
 
 local function task_of(path, launch)
   local bytes = core.read_plain(path, RESULT_BYTES, { owner = core.uid() })
-  local found = bytes and core.task(bytes)
-  if not found or found.launch ~= launch then return nil end
-  local function fact(name) return found.facts[name] end
+  local task = bytes and core.task(bytes)
+  if not task or task.launch ~= launch then return nil end
+  local function fact(name) return task.facts[name] end
   local rank, size = ranks.number(fact)
   local host = fact(ranks.NODE) or (fact(HOSTNAME) or "unknown"):match "^[^\n]*"
-  local last = found.results[#found.results]
-  return { rank = rank, size = size, host = host, facts = found.facts, marks = path .. ".marks",
-    result = found.is_whole and last or nil, refused = #found.results > 1 and found.results[1] or nil,
+  local last = task.results[#task.results]
+  return { rank = rank, size = size, host = host, facts = task.facts, marks = path .. ".marks",
+    result = task.is_whole and last or nil, refused = #task.results > 1 and task.results[1] or nil,
     name = path:match "[^/]*$" }
 end
 
@@ -173,7 +173,7 @@ local LEFT_NOTHING = "no task of the launch left a record: its launcher started 
 function M.lacks(list, expected, folder)
   if #list == 0 then return LEFT_NOTHING:format(text.safe(folder), paths.runner()) end
   local lost = lists.where(list, function(task) return not task.result end)
-  local said = lists.map(lost, function(task)
+  local reasons = lists.map(lost, function(task)
     return ("rank %d on %s left no result: it was killed, or its node was lost"):format(task.rank,
       text.safe(task.host))
   end)
@@ -182,13 +182,13 @@ function M.lacks(list, expected, folder)
     if not there[rank] then missing[#missing + 1] = rank end
   end
   if #missing > 0 then
-    said[#said + 1] = ("%s of %d left nothing: not started, or on a node that does not see %s"):format(
+    reasons[#reasons + 1] = ("%s of %d left nothing: not started, or on a node that does not see %s"):format(
       (#missing == 1 and "rank " or "ranks ") .. text.ranges(missing), expected, text.safe(folder))
   end
   if expected and #list > expected then
-    said[#said + 1] = ("%d ranks ran where %d were asked for"):format(#list, expected)
+    reasons[#reasons + 1] = ("%d ranks ran where %d were asked for"):format(#list, expected)
   end
-  return said[1] and table.concat(said, "; ")
+  return reasons[1] and table.concat(reasons, "; ")
 end
 
 -- ---- whether an event means the same there ----

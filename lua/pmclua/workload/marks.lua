@@ -103,11 +103,11 @@ end
 
 -- Slots of one name together, in the order of their first mark; the empty one last.
 local function by_name(slots)
-  local list, found = {}, {}
+  local list, known = {}, {}
   for _, slot in ipairs(slots) do
-    if slot.threads > 0 then add_slot(list, found, slot) end
+    if slot.threads > 0 then add_slot(list, known, slot) end
   end
-  list[#list + 1] = found[M.EMPTY]
+  list[#list + 1] = known[M.EMPTY]
   return list
 end
 
@@ -119,14 +119,14 @@ end
 ---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept; or `damage`,
 ---   what of it cannot be true
 function M.read(file, layout, most_ns)
-  local found, damage = binding.read(file, layout, most_ns)
-  if not found then return {}, { damage = damage } end
-  local marks = by_name(found.slots)
-  for _, entry in ipairs(found.log) do
-    entry.of = found.slots[entry.slot]
+  local contents, damage = binding.read(file, layout, most_ns)
+  if not contents then return {}, { damage = damage } end
+  local marks = by_name(contents.slots)
+  for _, entry in ipairs(contents.log) do
+    entry.of = contents.slots[entry.slot]
     table.insert(entry.of.mark.entries, entry)
   end
-  local facts = found.facts
+  local facts = contents.facts
   local beyond = math.max(0, facts.log_used - layout.log_words)
   facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.reading_u64s)) or 0
   return marks, facts

@@ -103,22 +103,22 @@ end
 local function domain_named(label, cpus, absent)
   local letter = label:sub(1, 1)
   if not DOMAINS[letter] then fail("'%s' names no part of a machine: N, S0, D0, M0 and C0 do", label) end
-  local found = domains_of(letter, cpus, absent)
-  local named = lists.find(found, function(group) return group.label == label end)
+  local domains = domains_of(letter, cpus, absent)
+  local named = lists.find(domains, function(group) return group.label == label end)
   if named then return named end
   fail("there is no %s among the CPUs that this process may use, only %s", label,
-    text.list(lists.column(found, "label")))
+    text.list(lists.column(domains, "label")))
 end
 
 -- ---- the forms -------------------------------------------------------------------------------------
 
-local function said(cpus) return topology.format(lists.keys(lists.set(lists.column(cpus, "cpu")))) end
+local function ids(cpus) return topology.format(lists.keys(lists.set(lists.column(cpus, "cpu")))) end
 
 -- The first `count` of them; all without a count.
 local function first_of(cpus, count, what)
   count = count and tonumber(count) or #cpus
   if count < 1 or count > #cpus then
-    fail("%d is not possible: this process may use %s (CPUs %s)", count, text.plural(#cpus, what), said(cpus))
+    fail("%d is not possible: this process may use %s (CPUs %s)", count, text.plural(#cpus, what), ids(cpus))
   end
   return { unpack(cpus, 1, count) }
 end
@@ -169,7 +169,7 @@ local function by_domain(label, list, cpus, absent)
   return lists.map(numbers, function(number)
     if number < #all then return all[number + 1] end
     fail("%s has no CPU %d: %s that this process may use, counted from 0 (%s)", label, number,
-      text.plural(#all, "CPU"), said(all))
+      text.plural(#all, "CPU"), ids(all))
   end)
 end
 
@@ -228,10 +228,10 @@ end
 ---@return boolean? by_openmp whether OpenMP's runtime is to place threads
 function M.cpus(asked)
   local rest = asked:match "^omp:(.*)$"
-  local ok, found = pcall(resolved, rest or asked)
-  if ok then return found, nil, rest ~= nil end
-  if type(found) ~= "table" or not found.why then error(found, 0) end
-  return nil, found.why
+  local ok, cpus = pcall(resolved, rest or asked)
+  if ok then return cpus, nil, rest ~= nil end
+  if type(cpus) ~= "table" or not cpus.why then error(cpus, 0) end
+  return nil, cpus.why
 end
 
 local UNORDERED = "'%s' puts all CPUs in an order, and Linux moves a command's threads among all of them: "

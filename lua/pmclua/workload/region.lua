@@ -153,14 +153,14 @@ end
 function M.find(spec, image)
   local list, seen = { skipped = {} }, {}
   for _, item in ipairs(spec.items) do
-    local found, skipped = { item.from and pair_of(item, image) or nil }, nil
+    local matches, skipped = { item.from and pair_of(item, image) or nil }, nil
     if item.pattern then
-      found, skipped = functions.find(item.pattern, image, { returns = item.returns or spec.returns })
+      matches, skipped = functions.find(item.pattern, image, { returns = item.returns or spec.returns })
     end
     lists.append(list.skipped, skipped or {})
-    for i, region in ipairs(found) do
+    for i, region in ipairs(matches) do
       if item.name and item.pattern then
-        region.name = #found > 1 and ("%s (%d)"):format(item.name, i) or item.name
+        region.name = #matches > 1 and ("%s (%d)"):format(item.name, i) or item.name
       end
       local first = region.points[1]
       local key = item.from and region.name or ("%s:%s"):format(first.file, tostring(first.offset))
@@ -230,12 +230,12 @@ end
 function RegionCommand:regions(levels)
   local image = image_of(self.command, levels or {})
   local key = ("%s %s %s"):format(image.program, image.library_path or "", image.preload or "")
-  local found = self.found[key]
-  if not found then
-    found = M.find(self.spec, image)
-    self.found[key] = found
+  local known = self.found[key]
+  if not known then
+    known = M.find(self.spec, image)
+    self.found[key] = known
   end
-  return found
+  return known
 end
 
 --- The problem with the command or its regions, if it can be seen now: an error object, or nil.

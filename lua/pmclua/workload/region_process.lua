@@ -62,8 +62,8 @@ end
 
 --- Notes which regions are in a file that the process has mapped now.
 function RegionProcess:note_loaded()
-  for i, one in ipairs(self.found) do
-    local file = one.points[1].file
+  for i, followed in ipairs(self.found) do
+    local file = followed.points[1].file
     self.loaded[i] = self.loaded[i] or not file or files.has_mapped(self.image, file)
   end
 end

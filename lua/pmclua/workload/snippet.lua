@@ -79,11 +79,11 @@ local DEFAULT_UNROLL, MOST_UNROLL = 100, 100000
 
 -- The number of copies in the loop for these levels. Raises an error object.
 local function copies_of(spec, levels)
-  local said = shellwords.fill(tostring(spec.unroll or DEFAULT_UNROLL), levels)
-  local count = tonumber(said)
+  local word = shellwords.fill(tostring(spec.unroll or DEFAULT_UNROLL), levels)
+  local count = tonumber(word)
   if count and count >= 1 and count <= MOST_UNROLL and count % 1 == 0 then return count end
   error(explain.problem { code = "EINVAL", operation = "prepare",
-    message = ("pmc.snippet: unroll must be a number from 1 to %d, not '%s'"):format(MOST_UNROLL, said) }, 0)
+    message = ("pmc.snippet: unroll must be a number from 1 to %d, not '%s'"):format(MOST_UNROLL, word) }, 0)
 end
 
 -- The code that keeps the snippet's work alive depends on the compiler and its flags only: found once for each.

@@ -124,12 +124,12 @@ local QUIET = { "-fsyntax-only", "-w", "-Wno-fatal-errors" }
 
 -- Which lines of the probe do not compile: scope:number:question.
 local function refused_lines(session, unit)
-  local _, said = compile.ask(session, unit, QUIET)
-  if said:find("too many errors", 1, true) then
-    _, said = compile.ask(session, unit, { unpack(QUIET), "-ferror-limit=0" })
+  local _, complaints = compile.ask(session, unit, QUIET)
+  if complaints:find("too many errors", 1, true) then
+    _, complaints = compile.ask(session, unit, { unpack(QUIET), "-ferror-limit=0" })
   end
   local refused = {}
-  for line in said:gmatch "([%a]+:%d+:[%a_]+):%d+:%d*:? *[%a ]*error" do refused[line] = true end
+  for line in complaints:gmatch "([%a]+:%d+:[%a_]+):%d+:%d*:? *[%a ]*error" do refused[line] = true end
   return refused
 end
 
@@ -160,8 +160,8 @@ function M.find(session, unit, init, body)
     local outside = ("outside:%d:"):format(i)
     local is_outside = not (refused[outside .. "object"] or refused[outside .. "assignable"])
     for _, scope in ipairs { "before", "after" } do
-      local found = not is_outside and constraint(scope, i)
-      if found then table.insert(kept[scope], { name = name, constraint = found }) end
+      local accepted = not is_outside and constraint(scope, i)
+      if accepted then table.insert(kept[scope], { name = name, constraint = accepted }) end
     end
   end
   local function says(question) return not refused["before:0:" .. question] end

@@ -266,8 +266,8 @@ end
 
 -- The entries that a word may mean: "kernel" is pmc.kernel, "r:compare" what is called compare of an r.
 local function entries_of(word)
-  local found = entries.find("pmc." .. word) or entries.find(word)
-  if found then return { found } end
+  local named = entries.find("pmc." .. word) or entries.find(word)
+  if named then return { named } end
   local prefix, method = word:match "^([%w_]+)[:.]([%w_]+)$"
   if not prefix then return {} end
   local all = lists.where(entries.all(), function(entry)
@@ -285,15 +285,15 @@ function M.print_topic(name)
   if name == nil then return print_list() end
   local word = type(name) == "string" and name or name_of(name)
   local class = word ~= name and entries.find(word or "")
-  local found = class and { class } or word and entries_of(word) or {}
-  if #found == 0 then
+  local matches = class and { class } or word and entries_of(word) or {}
+  if #matches == 0 then
     local all = lists.column(entries.all(), "name")
     local names = lists.joined { all, lists.map(all, function(other) return other:match "^pmc%.(.*)$" end) }
     local hint = type(name) == "string" and text.meant(name, names, ", ") or "; pmc.help() lists all names"
     local shown = require("pmclua.public.types").shown(name)
     require("pmclua.explain").misuse(("there is no help on %s%s"):format(shown, hint))
   end
-  for i, entry in ipairs(found) do
+  for i, entry in ipairs(matches) do
     if i > 1 then M.write "\n" end
     print_entry(entry)
   end

@@ -81,7 +81,7 @@ end
 -- "--format markdown" for --markdown and hyperfine's --export-markdown; nil for what is no choice.
 local function as_choice(word, options)
   local value = word:gsub("^export%-", "")
-  local option = lists.find(options, function(one) return lists.contains(one.choices or {}, value) end)
+  local option = lists.find(options, function(other) return lists.contains(other.choices or {}, value) end)
   return option and ("--%s %s"):format(option[1], value)
 end
 
@@ -175,8 +175,8 @@ local function strict(values, declared)
   local function shown() return "options: " .. table.concat(names, ", ") end
   return setmetatable(values, { __tostring = shown, __index = function(_, name)
     if declared[name] == nil then
-      local said = ("no option '%s' was declared%s"):format(tostring(name), meant(name, names))
-      require("pmclua.explain").misuse(said, 3)
+      local message = ("no option '%s' was declared%s"):format(tostring(name), meant(name, names))
+      require("pmclua.explain").misuse(message, 3)
     end
   end })
 end

@@ -243,10 +243,10 @@ local function open_folder(path)
 end
 
 local function say_nesting(entry, per)
-  local said = per == "cgroup" and "cgroup %s is inside %s: the sum counts it once, as part of %s"
+  local form = per == "cgroup" and "cgroup %s is inside %s: the sum counts it once, as part of %s"
     or "cgroup %s is inside %s: it is counted once, as part of %s"
   local outer = text.safe(entry.below)
-  return said:format(text.safe(entry.name), outer, outer)
+  return form:format(text.safe(entry.name), outer, outer)
 end
 
 -- A cgroup below another one of the list: its tasks are in that one's counts.
