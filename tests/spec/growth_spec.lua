@@ -59,6 +59,33 @@ describe("a curve of growth", function()
       end
     end
   end)
+
+  -- The fixed breaks, the curve of them, and of free ones.
+  local function with_breaks(logs, first, second)
+    local x = {}
+    for k = 1, #logs do x[k] = 2 ^ k end
+    local breaks = { math.log(first), math.log(second) }
+    local fixed = assert(curves.power(x, logs, breaks))
+    return breaks, fixed, curves.free(fixed, x, logs)
+  end
+
+  it("keeps the breaks where they were, if freed they change places", function()
+    local logs = { 1, 1, 8, 4, 8, 5, 2, 0, 8, 0, 3 }
+    local breaks, fixed, free = with_breaks(logs, 2 ^ 7, 2 ^ 9)
+    assert.equal(fixed, free)
+    assert.same(breaks, free.breaks)
+  end)
+
+  it("has its breaks where the squares are least, if they stay in order", function()
+    local logs = {}
+    for k = 1, 12 do logs[k] = math.max(0, k - 4.5) - 2 * math.max(0, k - 8.25) end
+    local breaks, fixed, free = with_breaks(logs, 2 ^ 4, 2 ^ 9)
+    assert.same({ math.log(2 ^ 4), math.log(2 ^ 9) }, breaks)
+    assert.not_equal(fixed, free)
+    assert.equal(2, #free.breaks)
+    near(4.5 * math.log(2), free.breaks[1])
+    near(8.25 * math.log(2), free.breaks[2])
+  end)
 end)
 
 describe("a fit over sizes", function()

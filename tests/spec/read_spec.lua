@@ -178,6 +178,20 @@ describe("a group's way of reading", function()
     assert.equal("syscall", group:method())
     group:close()
   end)
+
+  it("is its handle's once it is started; by system calls where there are several groups, or none", function()
+    local group = require "pmclua.counting.group"
+    local function method_of(handle)
+      local own = group.over({}, {}, handle)
+      assert.equal("toggle", own:method())
+      return own:start():method()
+    end
+    local function start() return true end
+    assert.equal("user", method_of { start = start, method = function() return "user" end })
+    assert.equal("syscall", method_of { start = start, method = function() return "syscall" end })
+    assert.equal("syscall", method_of { start = start })
+    assert.equal("syscall", method_of(nil))
+  end)
 end)
 
 describe("the overhead of counting", function()
