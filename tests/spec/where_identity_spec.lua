@@ -180,6 +180,28 @@ describe("functions of a process", function()
     assert.matches("is older than that process", why)
   end)
 
+  it("have no names where the file's time does not tell whether it was changed since", function()
+    local mapped = require "pmclua.profile.mapped"
+    local step = mapped.CLOCK_STEP_NS
+    assert.equal("the file was changed after it was mapped", mapped.change_since(5 * step, 5 * step + 1))
+    assert.matches("its time does not tell", mapped.change_since(5 * step, 5 * step))
+    assert.matches("its time does not tell", mapped.change_since(5 * step, 4 * step + 1))
+    assert.is_nil(mapped.change_since(5 * step, 4 * step))
+  end)
+
+  it("have names by the file's time alone, if that is earlier", function()
+    local mapped, core = require "pmclua.profile.mapped", require "pmclua.core"
+    local path, second = support.folder() .. "/program", 1e9
+    copy(compile("without a build id", "right"), path)
+    local now = assert(core.identity(path))
+    local file = { path = path, device = now.device, inode = now.inode, from = 0, to = 0, task = 0,
+      since_ns = now.changed_ns + second }
+    local opened = assert(mapped.open(file))
+    opened.symbols:close()
+    file.since_ns = now.changed_ns - second
+    assert.same({ nil, "the file was changed after it was mapped" }, { mapped.open(file) })
+  end)
+
   it("of 32 bits have no names of the 64-bit page of Linux's code", function()
     local mapped = require "pmclua.profile.mapped"
     local function page(from)

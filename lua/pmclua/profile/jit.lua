@@ -5,6 +5,7 @@
 -- says so, one of the user whose process it is.
 
 local core = require "pmclua.core"
+local mapped = require "pmclua.profile.mapped"
 
 local M = {}
 
@@ -43,8 +44,6 @@ local function doubt(owner, pid, trusts_processes)
   return owner ~= require("lfs").attributes("/proc/" .. pid, "uid") and NOT_ITS_OWN or nil
 end
 
-local CLOCK_STEP_NS = 1e7        -- of a file's times, at most
-
 --- The map that a process wrote; nil: there is none, or it is not to be believed, and why.
 ---@param pid integer
 ---@param options? { folder?: string, trusts_processes?: boolean, began_ns?: number } folder: default /tmp;
@@ -57,7 +56,7 @@ function M.open(pid, options)
   local facts = core.stat(path)
   if not facts then return nil end
   local now = core.identity(path)
-  local is_stale = now and now.written_ns + CLOCK_STEP_NS < (options.began_ns or 0)
+  local is_stale = now and now.written_ns + mapped.CLOCK_STEP_NS < (options.began_ns or 0)
   local why = is_stale and STALE or doubt(facts.uid, pid, options.trusts_processes)
   if why then return nil, why:format(path) end
   local content, problem = core.read_plain(path, MOST_BYTES, { owner = facts.uid })

@@ -13,6 +13,9 @@ local M = {}
 
 local LARGEST_32 = 2 ^ 32 - 1
 
+--- Linux stamps files with the time of its last tick: up to this much before they were changed.
+M.CLOCK_STEP_NS = 1e7
+
 -- Whether it was in the memory of a process of 32 bits.
 local function is_low(file) return file.path == "[vdso]" and file.from <= LARGEST_32 end
 
@@ -58,6 +61,17 @@ end
 
 local OTHER = "the file is another one than was run (its %s differs)"
 local CHANGED = "the file was changed after it was mapped"
+local AT_ONCE = "the file was changed just before it was mapped, or since: its time does not tell; "
+  .. "a build id does (-Wl,--build-id)"
+
+--- Why a file may have been changed since it was mapped, by both times; nil: it was not.
+---@param mapped_ns number
+---@param changed_ns number
+---@return string?
+function M.change_since(mapped_ns, changed_ns)
+  if changed_ns > mapped_ns then return CHANGED end
+  return changed_ns + M.CLOCK_STEP_NS > mapped_ns and AT_ONCE or nil
+end
 
 -- Why what a path leads to is not the file; nil: it is.
 local function doubt(file, path, symbols)
@@ -67,7 +81,7 @@ local function doubt(file, path, symbols)
   local is_it = now.device == file.device and now.inode == file.inode
     or core.is_mapped_as(path, file.device, file.inode)
   if not is_it then return OTHER:format "inode" end
-  return now.changed_ns > file.since_ns and CHANGED or nil
+  return M.change_since(file.since_ns, now.changed_ns)
 end
 
 --- The build id of a file, or what stands for it where it has none.
