@@ -244,7 +244,7 @@ struct pmclua_identity {
     uint64_t written_ns;           /* its mtime */
     uint64_t changed_ns;           /* its ctime; its mtime where it was unlinked, which is a change, too */
 };
-/* Which file `path` leads to: 0; -errno. */
+/* The identity of the file that `path` leads to: 0; -errno. */
 int pmclua_identity(const char *path, struct pmclua_identity *identity);
 /* Owner, mode and kind: 0; -errno. */
 int pmclua_stat(const char *path, uint32_t *uid, uint32_t *mode, uint64_t *bytes, uint64_t *mtime_ns);

@@ -39,7 +39,7 @@ local opt = pmc.options {
   { "command", "wc /bin/sh", argument = true, help = "command to run" },
 }
 
--- Of a kernel the first is as compiled; lld takes 0 for a seed that it draws.
+-- Layout 0 of a kernel is the code as compiled; lld given the seed 0 draws one itself.
 local FIRST = opt.build and 1 or 0
 local PLACES = { "code_layout", {} }
 for i = 1, 6 do PLACES[2][i] = FIRST + i - 1 end

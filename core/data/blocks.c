@@ -33,7 +33,7 @@ struct blocks {
 
 /* ---- the log ---- */
 
-/* Whose numbers of processes samples have: those of this process's PID namespace. */
+/* Notes this process's PID namespace, whose numbers of processes samples have. */
 static int write_head(int fd)
 {
     struct heap_log *head = mmap(NULL, sizeof *head, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

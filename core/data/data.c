@@ -267,7 +267,7 @@ static int find_accesses(struct pmclua_data *data, struct pmclua_access *accesse
     return 0;
 }
 
-/* Of a mapping: the last two threads whose stack pointers led into it, and whether it is no thread's stack. */
+/* The last two threads whose stack pointers led into a mapping, and whether several threads use it as a stack. */
 struct users { uint32_t last, before; int is_common; };
 
 static void note_user(const struct pmclua_data *data, struct users *of, const struct pmclua_access *access)
@@ -279,9 +279,9 @@ static void note_user(const struct pmclua_data *data, struct users *of, const st
     of->last = access->tid;
 }
 
-/* What several threads have their stacks in, in turns, is no thread's stack: in Go's heap they lie among other things. Nor
- * is one where code led the first thread, whose own is named. A thread behind another is what glibc does, which gives a
- * stack to the next thread. Frames are told by the code. */
+/* A mapping in which several threads have their stacks in turns is no thread's stack: in Go's heap they lie among other
+ * things. Nor is one into which code led the first thread, whose own stack is named. One thread after another is fine:
+ * glibc reuses the stacks of ended threads. Frames are told by the code. */
 static int tell_common_stacks(const struct pmclua_data *data, struct pmclua_access *accesses)
 {
     uint64_t most = 0, count = data->facts->records;

@@ -7,7 +7,7 @@
 #include "elfutils.h"
 #include "../host/library.h"
 
-/* Those of libelf and zlib are found, too: libdw itself needs them. */
+/* Finds functions of libelf and zlib, too: libdw itself needs these. */
 #define NAME(name) #name,
 static struct elfutils functions;
 static struct library library = LIBRARY("libdw.so.1", &functions, ELFUTILS_FUNCTIONS(NAME));

@@ -72,7 +72,7 @@ static int take_process(struct pmclua_sampler *sampler, uint32_t pid)
         space->threads = (uint32_t)count;          /* it has ended when they have */
         space->began_ns = proc_start_ns((int)pid);
     }
-    /* Of the first thread that still has the process's memory: others may have ended. */
+    /* Maps of the first thread that still has the process's memory: others may have ended. */
     for (int i = 0; space && result == 0 && i < count; i++)
         result = proc_maps(tids[i], take_map, &(struct thread){ sampler, pid, (uint32_t)tids[i] });
     free(tids);

@@ -258,7 +258,7 @@ static int take_chain(struct pmclua_sampler *sampler, const struct perf_event_he
     return frame == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Which thread a sample is of, where threads are told apart. One that has ended may have had the id of a later one. */
+/* The thread that took a sample, where threads are told apart. A thread that ended may have had a later one's id. */
 static uint32_t thread_of(const struct pmclua_sampler *sampler, const struct sample_record *sample)
 {
     uint32_t number = sampler->asked.options & PMCLUA_ENTRIES ? sampler->told_count : 0;

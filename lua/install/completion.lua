@@ -45,7 +45,7 @@ local function is_argument(option) return option.argument or option.rest end
 
 local function all_options(script) return lists.joined { script.own, script.common } end
 
---- What a script at a path of its user's takes, as far as one can know.
+--- A user's own script, as far as it can be known: it takes the options of experiments.
 local function any_experiment()
   return { name = "*", own = {}, common = require("pmclua.cli.experiment_options").list }
 end

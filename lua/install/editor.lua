@@ -44,7 +44,7 @@ local function add_returns(lines, returns)
   end
 end
 
--- What may stand behind "..." is one of the values that it stands for.
+-- "..." and all arguments behind it are one variadic parameter of their types.
 local function add_arguments(lines, arguments)
   local names, rest = {}, {}
   for _, argument in ipairs(arguments) do

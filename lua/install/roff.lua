@@ -92,7 +92,7 @@ local function date()
   return os.date("!%Y-%m-%d", tonumber(os.getenv "SOURCE_DATE_EPOCH" or os.time()))
 end
 
---- What a page begins with. No hyphenation and no justification: most of the words are meant to be typed.
+--- The head of a page. No hyphenation and no justification: most of the words are meant to be typed.
 ---@param page string
 ---@param summary string
 function M.title(page, summary)

@@ -51,7 +51,7 @@ static int put_values(struct follower *follower, const struct probe_group *group
     return 0;
 }
 
-/* Which point a sample is of; NULL: of none (a context switch), or its raw data make no sense. */
+/* The point that a sample is of; NULL: none (a context switch), or its raw data make no sense. */
 static const struct point *point_of(const struct probes *probes, const struct member *member,
                                     const struct sample *sample)
 {
@@ -65,8 +65,9 @@ static const struct point *point_of(const struct probes *probes, const struct me
     return number < (uint32_t)probes->regions->points ? &probes->regions->point[number] : NULL;
 }
 
-/* Which event wrote a sample, whose rest is filled in; NULL: none of ours. Where several programs sample one software
- * event of a thread, Linux gives all their samples the id of the first: then the group's reading tells whose it is. */
+/* The event that wrote a sample, whose rest is filled in; NULL: none of ours. Where several programs sample one
+ * software event of a thread, Linux gives all their samples the id of the first: then the group's reading tells whose
+ * it is. */
 static const struct member *writer_of(const struct probes *probes, const struct perf_event_header *record,
                                       struct sample *sample, const struct probe_group **group)
 {

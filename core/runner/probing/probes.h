@@ -65,7 +65,7 @@ static inline int probes_ring_count(const struct probes *probes)
  * (its event was refused) or *stage says what was being done. Threads that end meanwhile are left out. */
 int  probes_open(struct probes *probes, struct region_set *regions, const struct event_set *set,
                  const struct probe_target *target, struct pmclua_failure *failure, enum pmclua_stage *stage);
-/* Which event wrote a record; NULL: none of ours. */
+/* The event that wrote a record; NULL: none of ours. */
 const struct member *probes_find(const struct probes *probes, uint64_t id, const struct probe_group **group);
 /* Starts or stops counting and sampling. */
 void probes_switch(struct probes *probes, int on);

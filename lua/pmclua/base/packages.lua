@@ -50,7 +50,7 @@ end
 ---@return string
 function M.install(name) return "apt-get install " .. M.named(name).apt end
 
--- What messages call a library that is a part of something.
+-- Names in messages of libraries that belong to a larger package.
 local CALLED = { libdw = "elfutils" }
 
 --- "Capstone is not installed (apt-get install libcapstone4)".

@@ -48,7 +48,7 @@ local GIVEN = { { "pid", "-p" }, { "tid", "-t" }, { "cgroup", "-G" }, { "all_cpu
 
 local BY_TASK = { pid = true, tid = true }
 
--- Which one of the targets is given: "pid", "tid", "cgroup", "all_cpus", "cpu"; nil: none.
+-- The kind of target that the options name: "pid", "tid", "cgroup", "all_cpus", "cpu"; nil: none.
 local function kind_of(opt)
   local given = lists.where(GIVEN, function(pair) return opt[pair[1]] end)
   if #given > 1 then

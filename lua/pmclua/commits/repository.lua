@@ -167,7 +167,7 @@ end
 function Repository:changes() return self:git { "status", "--porcelain" } or "" end
 
 -- Submodules that the checkout has, from its copies of them: no network is used, and its settings stay as they are.
--- Those that it lacks are lacking here, too.
+-- Submodules that it lacks are left out.
 local function add_submodules(self, folder, copies)
   local output = self:git({ "config", "--file", ".gitmodules", "--get-regexp", [[^submodule\..*\.path$]] },
     folder)

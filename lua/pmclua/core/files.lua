@@ -243,7 +243,7 @@ end
 ---@field written_ns number
 ---@field changed_ns number when anything of it was changed last
 
---- Which file a path leads to: nil, errno name and number where there is none.
+--- The identity of the file that a path leads to; nil, errno name and number if there is none.
 ---@param path string
 ---@return pmclua.core.Identity?
 function M.identity(path)

@@ -16,7 +16,7 @@ for kind, names in pairs(ANCHORS) do
   for _, name in ipairs(names) do anchor_of_name[name] = kind end
 end
 
---- Which kind of anchor an event is, and a key that has the kind of core of a hybrid CPU that it counts on, too.
+--- The kind of anchor that an event is, and a key that also tells the kind of core of a hybrid CPU.
 ---@param event pmclua.Event
 ---@return "slots"|"cycles"|"instructions"|nil kind
 ---@return string? key

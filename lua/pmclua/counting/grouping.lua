@@ -49,9 +49,9 @@ function M.group_of(events, indices, inherit)
     leads = first.in_one_group and perf_metrics.leads(events, indices) or nil }
 end
 
--- What has to stand in a perf group of its own: probes that must not be inherited; events of a
--- PMU with CPUs of its own; what is pinned or exclusive, which only a leader can be; what counts on one kind
--- of core of a hybrid CPU. nil: all others, in one.
+-- Key of the perf group of its own that an event needs: a probe that must not be inherited; an event of a PMU with CPUs
+-- of its own; a pinned or exclusive event, which only a leader can be; an event of one kind of core of a hybrid CPU.
+-- Nil: all others, which share one group.
 local function group_key(events, index)
   local event, leader = events[index], M.leader_of(events, index)
   if event.in_one_group then return nil end
@@ -63,7 +63,7 @@ local function group_key(events, index)
   return of_kind.core_cpus and of_kind.pmu or nil
 end
 
--- What the OS kernel reads of a group at once has 16 KiB: 681 members, or more where it says less of each.
+-- The OS kernel reads at most 16 KiB of a group at once: 681 members, or more with a shorter read format.
 local MOST_TOGETHER = 600
 
 -- Events that may be counted apart, in as few lists of at most `most` as there can be; explicit {groups}

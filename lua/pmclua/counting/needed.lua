@@ -24,7 +24,7 @@ end
 
 -- ---- adding events --------------------------------------------------------------------------------------
 
--- Those that are not there yet. A {group} of which some are there comes as single events.
+-- The events that are not there yet. If some of a {group} are there, the others come as single events.
 local function missing_of(list, have)
   local missing = {}
   for _, needed in ipairs(list) do
@@ -184,8 +184,8 @@ function M.bind(declaration, parts)
   declaration.reject_if = condition and with_sums(condition, parts, "condition")
 end
 
--- What is over a word that stands for events of several PMUs (the boxes of a memory controller, both kinds of
--- cores) is over their sum.
+-- A formula that names a word for events of several PMUs (boxes of a memory controller, both kinds of cores) means
+-- their sum.
 local function bind_sums(declaration)
   local parts = {}
   for _, group in ipairs(lists.groups(declaration.events, function(declared) return declared.part_of end)) do

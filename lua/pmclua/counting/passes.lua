@@ -180,7 +180,7 @@ local function multiplexed(events, items, riders)
   return { { groups = groups } }
 end
 
--- Those that are taken from Linux's accounts come last: in every pass, as others that need no counter.
+-- Events from Linux's accounts come last. Every pass has them, like all that need no counter.
 local function list_events(pass, events)
   pass.events = lists.joined(lists.column(pass.groups, "events"))
   for index, event in ipairs(events) do

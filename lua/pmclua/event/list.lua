@@ -194,7 +194,7 @@ local function has_all(words, patterns)
   return lists.all(patterns, function(pattern) return words:find(pattern) end)
 end
 
--- Those that are so called before those that are so described. "branch miss" finds "branch-misses" and
+-- Matches of names come before matches of descriptions. "branch miss" finds "branch-misses" and
 -- "BR_MISP: branch mispredictions, or missed".
 local function search(list, words)
   local called, described = {}, {}

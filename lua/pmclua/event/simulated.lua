@@ -95,8 +95,8 @@ local COUNTERPARTS = {
   ["branch-loads"] = "branches", ["branch-load-misses"] = "branch-misses",
 }
 
---- Which of Valgrind's events counts what a generic one does, in user space: its name without the PMU's. Nil where
---- there is none, as for cycles, or where user space is not what was asked for.
+--- The event of Valgrind that counts what a generic one does in user space, by its name without the PMU's. Nil if there
+--- is none, as for cycles, or if the event leaves out user space.
 ---@param event pmclua.Event
 ---@return string?
 function M.counterpart(event)

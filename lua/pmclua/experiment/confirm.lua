@@ -212,7 +212,7 @@ local function is_touched(words)
   end)
 end
 
--- Of many places that are alike, as blocks of one site are, the one that is watched already, or the first that a thread
+-- One of several equal places, such as blocks of one site: the one that is watched already, or the first that a thread
 -- accesses.
 local function choose(words, held, list)
   local known = lists.find(list, function(placed) return placed.addresses[1] == words[1].address end)

@@ -116,7 +116,7 @@ end
 
 local function is_of_heap(word) return word.object:find "^heap" ~= nil end
 
--- What is no variable is called by words, not by a name alone.
+-- How labels begin that name no variable.
 local UNNAMED = { "^stack of ", "^frame of ", "^memory of ", "^unknown memory", "^data of ", "^code of ",
   "^file " }
 

@@ -128,8 +128,8 @@ function M.iteration_counts(declaration)
   return type(iterations) == "table" and #iterations or 1
 end
 
---- Which of several iteration counts each repetition has, from the first warm-up on: all of them once in
---- random order, then again.
+--- A function from a repetition, counted from the first warm-up, to the index of its iteration count: all of them once
+--- in random order, then again.
 ---@param declaration pmclua.Declaration
 ---@return fun(number: integer): integer
 function M.choices(declaration)

@@ -127,7 +127,7 @@ local function decide(self)
   return math.max(1, math.floor(self.most / can))
 end
 
--- Which process of its cell a step runs in, from 1.
+-- The number of the process, within its cell, that a step runs in; from 1.
 local function number_of(self, step)
   self.size = self.size or decide(self)
   local index = step.warmup and 1 or math.max(1, step.index - self.first)

@@ -33,7 +33,7 @@ end
 
 -- ---- running -------------------------------------------------------------------------------------------
 
---- Which column of a call an event of a pass is, by its field: after duration, enabled and running.
+--- Columns of a call by field of the pass's events; they follow duration, enabled and running.
 local function columns_of(pass, events)
   local columns, at = {}, 3
   for _, group in ipairs(pass.groups) do

@@ -162,7 +162,7 @@ function M.check(path, stored, header, options)
   return require("pmclua.experiment.provenance").other_environment(stored.header.how, header.how)
 end
 
---- Which steps a run has done already.
+--- The steps that a run has done already.
 ---@class pmclua.Done
 ---@field iterations table<string, integer> by cell and pass: what its kernel's were found to be; of a fit the most
 ---@field entries table<string, integer> by record.entry_key: the last number that one had

@@ -98,7 +98,7 @@ end
 -- No event is counted so often: then nothing is sampled, and the run tells the count.
 local NEVER = 2 ^ 52
 
--- What Linux is entered for belongs to system calls that are traced, where a clock ticks in Linux, too.
+-- Samples in Linux are told by system call where calls are traced and the clock also ticks in Linux.
 local function takes_entries(self, pass)
   local event = self.events[pass.sampled]
   return self.declaration.system_calls and event.unit == "ns" and event.opened.exclude_kernel ~= 1

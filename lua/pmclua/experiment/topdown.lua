@@ -104,7 +104,7 @@ local function declaration_of(workloads, options, names, metrics, counted)
   return spec
 end
 
--- Which event a metric lacks here, itself or through metrics that it names.
+-- The first event that a metric lacks here, itself or through metrics that it names.
 local function lacking(metric, events, metrics)
   for _, name in ipairs(metric.needs) do
     local counted = events[name]

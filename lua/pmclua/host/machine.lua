@@ -60,7 +60,7 @@ end
 ---@return boolean
 function machine.has_proc() return core.stat "/proc/self/stat" ~= nil end
 
---- Which of Linux's own file systems is not mounted, and how to mount it; nil: both are.
+--- Says that /proc or sysfs is not mounted, and how to mount it; nil: both are.
 ---@return string?
 ---@return string? hint
 function machine.unmounted()

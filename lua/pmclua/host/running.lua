@@ -27,8 +27,9 @@ M.script = nil
 
 local SIGINT = 2
 
--- Those that the script has not looked at; the signal that interrupted a run (false: none has yet, nil: pmclua is a
--- program's library, which decides for itself), and what the prompt does where more runs are begun all the same.
+-- `unseen`: results that the script has not looked at. `interrupted`: the signal that interrupted a run (false: none
+-- yet; nil: pmclua is a library of a program, which decides for itself). `leave`: what the prompt does when a script
+-- goes on to begin more runs.
 local unseen, interrupted, leave = {}, nil, nil
 -- Scripts and the prompt have a scope of their own, before anything else is loaded; a host program has none.
 if package.loaded["pmclua.base.scope"] then interrupted = false end

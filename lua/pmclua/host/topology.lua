@@ -77,7 +77,7 @@ end
 ---@return integer[]
 function M.present() return list_in "present" or M.online() end
 
---- Those of `cpus` that are not in `others`.
+--- The CPUs of `cpus` that are not in `others`.
 ---@param cpus integer[]
 ---@param others integer[]
 ---@return integer[]

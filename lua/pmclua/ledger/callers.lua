@@ -150,8 +150,8 @@ local function is_called_otherwise(above, node)
   return (node.a == 0) ~= (node.b == 0) and above.a > 0 and above.b > 0
 end
 
--- Which function of a path makes the difference: of the trunk the first that calls what follows more or less often;
--- else the last that is not the same on both sides.
+-- The function of a path that makes the difference: the first of the trunk that calls its successor more or less often;
+-- else the last one that is not the same on both sides.
 local function maker_of(path, trunk, sides)
   for k = 2, math.min(trunk + 1, #path) do
     if is_called_otherwise(path[k - 1], path[k]) then return k - 1 end

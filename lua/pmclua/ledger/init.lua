@@ -5,9 +5,8 @@
 -- So the means add up as well; the intervals do not. Generic: a line may be a function's counts or a kind
 -- of time.
 --
--- Which statistics (simulated and resampled from real runs: README.md): counts, not shares, since shares
--- make lines depend on each other; means of paired differences, judged by rule.lua. A line's verdict and its interval
--- come from one test.
+-- Statistics (README.md has simulations and resampled runs): counts rather than shares, since shares make lines depend
+-- on each other; means of paired differences, judged by rule.lua. A line's verdict and its interval come from one test.
 
 local interval = require "pmclua.stats.interval"
 local lists = require "pmclua.base.lists"

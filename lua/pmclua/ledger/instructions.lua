@@ -27,7 +27,7 @@ local function hashes_of(side, list, pairing)
   end))
 end
 
---- Which of A's instructions is one of B's.
+--- Pairs B's instructions with A's.
 ---@param a pmclua.ListedInstruction[] of a function
 ---@param b pmclua.ListedInstruction[]
 ---@param pairing? pmclua.SourcePairing of their lines

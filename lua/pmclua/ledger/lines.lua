@@ -72,7 +72,7 @@ local function reasons_of(refused)
   end)
 end
 
---- Which line of A is which of B, by their sources.
+--- Pairs lines of A and B by their sources.
 ---@param ours table[] profiles of A
 ---@param theirs table[] of B
 ---@return pmclua.SourcePairing

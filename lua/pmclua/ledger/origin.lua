@@ -3,7 +3,7 @@
 -- From the function that has the cost its callers are followed, each time the one whose chains to it grew most in all. One
 -- that is called more often itself, by as much as it grew, only passes it on. Of the others the first whose source reads
 -- otherwise is the origin; where none does, the first of which the source is known, or that is in the program.
--- What makes the difference of a whole program, also without debug information, is for ledger/callers.lua to say.
+-- ledger/callers.lua explains the difference of a whole program, also without debug information.
 -- Invariant: functions are those of the source, with what was copied into others apart.
 
 local chains = require "pmclua.profile.chains"

@@ -180,7 +180,7 @@ local function last_of(counts)
   return numbers[#numbers] or 0
 end
 
--- Which line of A one of B is: of one build the same.
+-- A function from B's lines to A's. Within one build they are the same lines.
 local function partner_of(pair, reading)
   if not pair.a then return function() return nil end end
   if not reading.pairing then return function(j) return j end end

@@ -2,10 +2,10 @@
 --
 -- Files are read when somebody looks, which may be long after the run: what is not there any more, or is not what
 -- was sampled, is absent with its reason.
--- Which file is the source of a program is said by the program, that is by its owner, who may name /etc/shadow: the
--- file is shown where he could have read it himself. The program has to be here and to say so: a stored result may say
--- anything, and a process may have put another program in the place of its own, or see other files than its reader does.
--- Else only sources below folders that the reader names are shown.
+-- A program names its own sources, so its owner decides what is read, and may name /etc/shadow: a file is shown only if
+-- that owner could have read it. The name has to come from the program's file here: a stored result may name anything,
+-- and a process may have replaced its program, or see other files than its reader does. All other sources are shown
+-- only below folders that the reader names.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -26,7 +26,7 @@ end
 
 local ROOT = 0
 
--- Whose choice the sources of a program are, where that one may see less than the reader.
+-- The owner who chose a program's sources, if that user may see less than the reader; else nil.
 local function chooser_of(symbols)
   local owner = symbols:owner()
   return owner ~= ROOT and owner ~= core.uid() and owner or nil

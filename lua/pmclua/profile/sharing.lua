@@ -147,7 +147,8 @@ local function samples_together(line, thread, other)
   return together
 end
 
--- Of samples of two threads at bytes (nil: of the whole line): how often the thread changes, and how many each has.
+-- Among samples of two threads at some bytes (nil: the whole line), how often the thread changes, and each thread's
+-- count.
 local function changes_of(samples, bytes)
   local counts, changes, last = {}, 0, nil
   for _, part in ipairs(samples) do
@@ -165,8 +166,7 @@ local function expected_changes(n, m)
   return n + m > 0 and (n + m - 1) * 2 * n * m / (n + m) ^ 2 or 0
 end
 
--- What of two threads that ran at the same time can be known: how many samples each has of that time, and of the line's
--- those.
+-- Two threads of a line: its samples while both ran, and how many samples each took beside the other.
 local function new_pair(line, thread, other)
   return { samples = samples_together(line, thread, other),
     beside = { [thread] = count_beside(line.times[thread], line.times[other]),
@@ -217,9 +217,9 @@ local function writes_at(parts, bytes)
   return lists.any(parts, function(part) return part.is_write and overlap(part, bytes) end)
 end
 
--- What another thread does beside a part of one: whether both have the part's bytes and one of them writes there, and
--- whether the other writes elsewhere what the one does not have, or not at the same time: of a structure whose members
--- both have, the line is shared truly, whichever member waits.
+-- How another thread's accesses meet a part of a thread's own: whether both access the part's bytes and one of them
+-- writes there (true sharing), and whether the other writes bytes that this thread does not access, or not at the same
+-- time (false sharing). If both access all members of a structure, sharing is true, whichever member waits.
 local function beside(own, mine, theirs, meetings)
   local same, is_written, writes_elsewhere = 0, writes_at(mine, own), false
   for _, other in ipairs(theirs) do

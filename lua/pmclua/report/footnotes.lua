@@ -95,8 +95,8 @@ local FEW_ITERATIONS = 10        -- of which a cold first one is a share that ma
 
 local function at(swept, level) return ("at %s = %s"):format(text.safe(swept), level) end
 
---- Which iterations kernels had along a factor, where they were not the same, as a footnote: a curve is then of
---- repetitions that began cold in different shares.
+--- A footnote on iteration counts that differ along a factor: such a curve compares repetitions whose cold starts weigh
+--- differently.
 ---@param result pmclua.Result
 ---@param swept string
 ---@return string?

@@ -71,7 +71,7 @@ end
 
 local LONGEST_CODE = 60             -- characters of a copy's instructions that are shown
 
--- Which metrics pair runs of different passes, and how well the passes agree.
+-- Names the metrics that pair runs of different passes, and says how well the passes agree.
 local function across_passes(result, list)
   if #result.header.pass_events < 2 or #result.metrics == 0 then return end
   local across, of_one, apart = require "pmclua.result.across", {}, {}

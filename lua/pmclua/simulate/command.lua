@@ -36,8 +36,8 @@ end
 
 -- ---- what is run ---------------------------------------------------------------------------------------------
 
--- What it is run under is "cachegrind" or, of callgrind, "callgrind", "calls" (of functions), "callers" or "marks" (for
--- what lies between them); and what more is asked of that.
+-- A run is named "cachegrind" or, under callgrind, "callgrind", "calls" (of functions), "callers" or "marks" (what lies
+-- between them). These are callgrind's further options by that name.
 local MORE = { callgrind = function() return recount.dumps() end,
   calls = function() return called.OPTIONS end, callers = function() return callers.OPTIONS end }
 

@@ -59,7 +59,7 @@ local function from_list(value, wrong)
   return map
 end
 
---- Those of a declaration.
+--- The surroundings that a declaration asks for.
 ---@param declaration pmclua.Declaration
 ---@return pmclua.Surroundings
 function M.of(declaration) return declaration.simulation or M.check(nil) end

@@ -190,7 +190,7 @@ function M.ranks(values)
   return ranks
 end
 
---- Which values are outliers by the modified z-score, 0.6745·|x - median| / MAD > 3.5. A MAD of 0 is
+--- Outliers by the modified z-score, 0.6745·|x - median| / MAD > 3.5. A MAD of 0 is
 --- normal for exact counters and flags nothing.
 ---@param values number[] as measured
 ---@param mad number

@@ -93,8 +93,8 @@ function Random:shuffle(list)
   return list
 end
 
---- Of mean 0 and standard deviation 1: Marsaglia's polar method. Its last digit may depend on the C library's log: for
---- simulations, not for plans.
+--- A normal variate of mean 0 and standard deviation 1, by Marsaglia's polar method. Its last digit may depend on the C
+--- library's log: for simulations, not for plans.
 ---@return number
 function Random:normal()
   local u, v, s

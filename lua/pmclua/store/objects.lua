@@ -14,7 +14,7 @@ local is_count, is_offset = taken.is_count, taken.is_offset
 
 local function array(list) return setmetatable(list, { __jsontype = "array" }) end
 
--- Of each thread that was watched: [thread, accesses, writes].
+-- Watched threads are stored as [thread, accesses, writes].
 local function written_confirmation(line)
   return { label = line.label, kind = line.kind, counted = line.counted, why = line.why,
     words = array(lists.map(line.words, function(word)

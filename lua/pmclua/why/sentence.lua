@@ -55,7 +55,7 @@ local function where_of(row)
   return say and say(row) or row.line.name or row.label
 end
 
--- Of a difference that is negative, or not proven, by how much more or less.
+-- A line's amount, with "more" or "less" unless it goes along with the whole difference.
 local function part_of(row, whole)
   local amount = text.time(math.abs(row.difference))
   local goes_along = whole and (row.difference > 0) == (whole.difference > 0)

@@ -200,7 +200,7 @@ function compile.ask(session, unit, more)
   return written, result.errors
 end
 
--- What is asked for: all that decides on an object but what its source includes and the linker finds, hashed.
+-- Hash of all that decides on an object, except what its source includes and the linker finds.
 local function request_of(unit)
   local words = compile.compiler(unit)
   return core.hash(table.concat({ table.concat(words, "\0"), inputs.programs(words),
@@ -208,7 +208,7 @@ local function request_of(unit)
     inputs.surroundings(environment()) }, "\1"))
 end
 
--- What one build needs: its unit, session and folder of temporary files; `source`: our copy, which is compiled under
+-- A build: its unit, session and folder of temporary files; `source`: our copy, which is compiled under
 -- the user's name for it; `name` and `stem`: how the names and paths of its kept files begin; `began_ns`: when it began,
 -- by the clock of that folder's file system; `text`, `key`: the preprocessed source and its hash.
 local Build = {}

@@ -21,7 +21,7 @@ local KINDS = {
 }
 for _, row in pairs(KINDS) do setmetatable(row, { __index = ANY }) end
 
---- What holds for a kind. A stored result may name one that is not known here: nothing does.
+--- The facts of a kind. A stored result may name an unknown kind, for which none hold.
 ---@param kind? string
 ---@return pmclua.WorkloadKind
 function M.of(kind) return KINDS[kind] or ANY end

@@ -122,7 +122,7 @@ end
 
 local QUIET = { "-fsyntax-only", "-w", "-Wno-fatal-errors" }
 
--- Which lines of the probe do not compile: scope:number:question.
+-- The probe's lines that do not compile, as scope:number:question.
 local function refused_lines(session, unit)
   local _, complaints = compile.ask(session, unit, QUIET)
   if complaints:find("too many errors", 1, true) then

@@ -1,7 +1,7 @@
 --- heirs.lua: what a process leaves behind when it ends, as one does that becomes a daemon.
 --
--- Whose child an orphan was is not known any more; what is known: its parent is now an ancestor of the process
--- (the first process, or a reaper), it was started since the process was counted, and it is in the same cgroup.
+-- An orphan's former parent is unknown. Known are: its parent is now an ancestor of the process (the first process, or
+-- a reaper), it was started after counting began, and it is in the same cgroup.
 
 local lists = require "pmclua.base.lists"
 local machine = require "pmclua.host.machine"
@@ -16,7 +16,7 @@ local function parent_of(pid) return (select(2, tasks.stat(pid))) end
 
 local function cgroup_of(pid) return machine.text(("/proc/%d/cgroup"):format(pid)) end
 
--- Those that orphans of a process can go to: its ancestors, but for the one that started it, which is a shell.
+-- Processes that may adopt orphans of a process: its ancestors, except the one that started it, which is a shell.
 local function reapers_of(pid)
   local reapers, parent = { [FIRST] = true }, parent_of(pid)
   local at = parent and parent_of(parent)

@@ -164,8 +164,8 @@ local SAID = {
   { "missed", "CPU %s was online for a while: what ran there is not counted" },
 }
 
---- Which CPUs came or went while they were counted, by a remark on the run: "CPU 1 went offline"; nil: it says
---- something else. How much of what ran there is in the counts is not known.
+--- The part of a remark that names CPUs that came or went during counting: "CPU 1 went offline"; nil: it says something
+--- else. How much of what ran there was counted is unknown.
 ---@param remark string
 ---@return string?
 function M.change_in(remark) return remark:match "CPU [%d,%-]+ [cw]%a+ o[nf]%a*line[^:]*" end

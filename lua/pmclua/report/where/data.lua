@@ -149,7 +149,8 @@ end
 
 local COLUMNS = { "kind", "label", "function", "file", "source", "line", "side", "workload", "repetition",
   "value", "unit" }
--- Of a view of data: what a thread does to bytes of a cache line; `apart`: the bytes that padding moves with them.
+-- More columns of a view of data: a thread's accesses to bytes of a cache line; `apart`: bytes that padding moves with
+-- them.
 local OF_SHARING = { "sharing", "thread", "access", "offset", "size", "object", "member", "place", "apart" }
 
 local function put_side(lines, kind, row, side, workload, unit)

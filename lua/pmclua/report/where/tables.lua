@@ -189,7 +189,7 @@ end
 
 local MOSTLY = 0.5              -- of the total
 
--- What a program without optimisation waits for.
+-- Remarks on a program that mostly accesses its stacks, as one without optimisation does.
 local function stack_remarks(code)
   local stacks, total = 0, 0
   for _, profile in ipairs(code.profiles) do
