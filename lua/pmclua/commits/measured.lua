@@ -55,7 +55,7 @@ end
 -- Files that the workload names and that this build wrote outside of its folder: builds would replace each other's.
 local function check_outside(workload, folder)
   local checked_out = core.stat(folder .. "/.git")
-  local words = workload.kind == "command" and lists.joined { { workload:program() or "" },
+  local words = workload.program and lists.joined { { workload:program() or "" },
     workload.argv } or {}
   for _, word in ipairs(words) do
     local path = core.real_path(word:find "^/" and word or folder .. "/" .. word)

@@ -60,7 +60,7 @@ end
 
 local function check_pin(declaration, wrong)
   local has_command = declaration.pin and pinning.cpus(declaration.pin)
-    and lists.any(declaration.workloads, function(workload) return workload.kind == "command" end)
+    and lists.any(declaration.workloads, function(workload) return workload.is_executed end)
   local problem = has_command and pinning.problem(declaration.pin)
   if problem then wrong("pin: %s", problem) end
 end

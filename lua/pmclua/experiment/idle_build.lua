@@ -14,7 +14,7 @@ local MOST_ENTRIES, DEEPEST = 5000, 6   -- of a folder that is looked through
 local function programs_of(workloads, levels)
   local paths = {}
   for _, workload in ipairs(workloads) do
-    local program = workload.kind == "command" and workload:program(levels)
+    local program = workload.program and workload:program(levels)
     local named = lists.map(program and workload.argv or {}, function(word)
       return word:find "^/" and word or (workload.cwd or ".") .. "/" .. word
     end)

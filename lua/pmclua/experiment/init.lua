@@ -3,6 +3,7 @@
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
 local declare = require("pmclua.base.lazy").module "pmclua.experiment.declare"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local planner = require "pmclua.experiment.plan"
 local running = require "pmclua.host.running"
@@ -216,11 +217,10 @@ local function load_the_rest()
   end
 end
 
--- Whether a workload, declared or as it was given, is run by this process; and whether it is known for a command.
-local function is_run_here(workload)
-  return type(workload) == "function" or type(workload) == "table" and workload.kind == "function"
-end
-local function is_command(workload) return type(workload) == "table" and workload.kind == "command" end
+-- Whether a workload, declared or as it was given, is run by this process; and whether it is known to be executed.
+local function facts_of(workload) return kinds.of(type(workload) == "table" and workload.kind or nil) end
+local function is_run_here(workload) return type(workload) == "function" or facts_of(workload).in_process end
+local function is_executed(workload) return facts_of(workload).is_executed end
 
 -- A process can call MPI_Init only once in a launch.
 local function check_repeated(declaration, options)
@@ -239,7 +239,7 @@ end
 -- Starts the runner where it will be needed as it is: so it gets ready while the rest is checked and planned.
 local function warm_up(session, workloads, layout)
   if layout or lists.all(workloads, is_run_here) then return end
-  session:warm_up(lists.all(workloads, is_command))
+  session:warm_up(lists.all(workloads, is_executed))
 end
 
 -- The same while the runner gets ready.

@@ -28,7 +28,7 @@ end
 -- A launcher's tasks are not children of the command; with inherit = false no child is counted anyway.
 local function launcher_of(self, step, pass, result)
   local workload, declaration = step.cell.workload, self.declaration
-  if workload.kind ~= "command" or declaration.inherit == false or declaration.target then return nil end
+  if not workload.launcher or declaration.inherit == false or declaration.target then return nil end
   return pass.simulated and workload:launcher(step.cell.levels) or result.launcher
 end
 

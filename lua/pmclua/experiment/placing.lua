@@ -33,8 +33,7 @@ end
 ---@return boolean
 function M.names_seed(declaration)
   return lists.any(declaration.workloads, function(workload)
-    return workload.kind == "command"
-      and lists.any(workload.argv, function(word) return word:find("{seed}", 1, true) end)
+    return lists.any(workload.argv or {}, function(word) return word:find("{seed}", 1, true) end)
   end)
 end
 

@@ -205,7 +205,7 @@ end
 ---@param pin? string on which CPUs
 ---@return table store/README.md, "The header"
 function M.of(plan, pin)
-  local has_kernel = lists.any(plan.cells, function(cell) return cell.workload.kind == "kernel" end)
+  local has_kernel = lists.any(plan.cells, function(cell) return cell.workload.in_runner end)
   local session = has_kernel and require("pmclua.workload.session").new() or nil
   local ok, workloads = pcall(workloads_of, plan.cells, pin, session)
   if session then session:close() end

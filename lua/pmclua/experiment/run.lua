@@ -159,7 +159,7 @@ end
 
 --- Raises where the script insists on reading in user space and a kernel or function was not read so.
 local function check_read(self, step, result)
-  local insists = self.declaration.read == "user" and step.cell.workload.kind ~= "command"
+  local insists = self.declaration.read == "user" and not step.cell.workload.is_executed
   if not insists or result.outcome ~= "done" or result.method == "user" then return end
   error(explain.problem { code = "EOPNOTSUPP", operation = "read",
     message = ("%s: its counters cannot be read in user space"):format(step.cell.workload.name),

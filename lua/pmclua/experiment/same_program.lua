@@ -36,7 +36,7 @@ end
 
 -- "file": one file; "copy": two files that are one program; nil: they are not, or nothing is known.
 local function likeness(a, b)
-  if a.workload.kind ~= "command" or b.workload.kind ~= "command" then return nil end
+  if not (a.workload.program and b.workload.program) then return nil end
   if surroundings_of(a.workload, a.levels) ~= surroundings_of(b.workload, b.levels) then return nil end
   local ours, theirs = a.workload:program(a.levels), b.workload:program(b.levels)
   if not (ours and theirs) then return nil end

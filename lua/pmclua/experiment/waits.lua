@@ -42,7 +42,7 @@ function Waits:next(cell)
   local index, accounts = cell.index, self.accounts
   local run = self.runs[index] or 0
   self.runs[index] = run + 1
-  local is_looked_at = self.looks and cell.workload.kind == "command" and not accounts.times
+  local is_looked_at = self.looks and cell.workload.is_executed and not accounts.times
     and ((self.wall[index] or 0) >= LONG_NS or run % ONE_IN == 0)
   if is_looked_at then accounts = { times = true, io = accounts.io } end
   return next(accounts) and core.take(accounts) or nil
@@ -55,7 +55,7 @@ function Waits:note(step, result)
   local index = step.cell.index
   self.wall[index] = tonumber(result.wall_ns)
   local is_none = not result.wait_ns or result.of_ranks
-  if is_none or step.warmup or step.cell.workload.kind ~= "command" then return end
+  if is_none or step.warmup or not step.cell.workload.is_executed then return end
   local waited = self.of[index] or { cell = index, count = 0, over = 0, wait_ns = 0, wall_ns = 0 }
   self.of[index] = waited
   local wait_ns, wall_ns = tonumber(result.wait_ns), tonumber(result.wall_ns)

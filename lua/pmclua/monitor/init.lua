@@ -69,7 +69,7 @@ local function command_of(value)
   if value == nil then return nil end
   local command, why = require("pmclua.workload").from(value)
   if not command then explain.misuse("pmc.monitor: " .. why, 3) end
-  if command.kind ~= "command" then explain.misuse("pmc.monitor: command must be a command", 3) end
+  if not command.is_executed then explain.misuse("pmc.monitor: command must be a command", 3) end
   return command
 end
 

@@ -8,7 +8,7 @@ local M = {}
 -- The path of a workload's program; nil and why it is not known in advance.
 local function program_of(item)
   local command = workload.from(item)
-  if not command or command.kind ~= "command" then
+  if not command or not command.program then
     return nil, "a symbol's address is known beforehand only for commands: give the address"
   end
   if command.argv[1]:find "{" then return nil, "which program runs depends on a factor: give the address" end
