@@ -31,26 +31,21 @@ local M = {}
 local Simulation = {}
 Simulation.__index = Simulation
 
-local NO_CALLS = "%s is a %s: system calls are counted of commands"
-local NO_HEAP = "%s is a %s: Valgrind's DHAT counts the allocations of commands"
+-- By what is simulated, why a kind of workload has no simulator for it.
+local WHY_NOT = { calls = "%s is a %s: system calls are counted of commands",
+  heap = "%s is a %s: Valgrind's DHAT counts the allocations of commands",
+  counts = "%s is a %s: Valgrind counts commands and kernels" }
 
---- Why an event of a workload of a kind cannot be simulated; nil: it can.
+--- Why an event of a workload cannot be simulated; nil: it can.
 ---@param workload table
 ---@param event pmclua.Event
 ---@return string?
 function M.problem(workload, event)
-  if event.source == "syscalls" then
-    return workload.kind ~= "command" and NO_CALLS:format(workload.name, workload.kind) or nil
-  end
-  if workload.kind ~= "command" and require("pmclua.event.simulated").is_of_heap(event) then
-    return NO_HEAP:format(workload.name, workload.kind)
-  end
-  if workload.kind == "command" or workload.kind == "kernel" then return nil end
-  if workload.kind == "function" then
-    local form = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself"
-    return form:format(workload.name)
-  end
-  return ("%s is a %s: Valgrind counts commands and kernels"):format(workload.name, workload.kind)
+  local what = event.source == "syscalls" and "calls"
+    or require("pmclua.event.simulated").is_of_heap(event) and "heap" or "counts"
+  if workload.simulators[what] then return nil end
+  local why = what == "counts" and workload.why_not_simulated or WHY_NOT[what]
+  return why:format(workload.name, workload.kind)
 end
 
 --- The counter of the simulated passes of a plan.
@@ -69,11 +64,10 @@ function M.new(declaration, plan, session, deciding)
 end
 
 local function counter_of(self, cell, pass)
-  local own = pass.simulated.heap and "heap" or pass.simulated.calls and "system_calls"
-  local key = ("%d %s"):format(cell.index, own or "")
+  local what = pass.simulated.heap and "heap" or pass.simulated.calls and "calls" or "counts"
+  local key = ("%d %s"):format(cell.index, what)
   if not self.cells[key] then
-    local name = own or cell.workload.kind
-    self.cells[key] = require("pmclua.simulate." .. name).new(self.context, cell)
+    self.cells[key] = require("pmclua.simulate." .. cell.workload.simulators[what]).new(self.context, cell)
   end
   return self.cells[key]
 end
@@ -102,7 +96,7 @@ local OTHERWISE = "it ends with %s %s and with %s without: it does something els
 ---@param step table
 ---@param result table of Session:run, changed
 function Simulation:compare_ends(step, result)
-  local ended = step.cell.workload.kind == "command" and end_of(result)
+  local ended = step.cell.workload.is_executed and end_of(result)
   if not ended then return end
   local ends = self.ends[step.cell.index] or {}
   self.ends[step.cell.index] = ends

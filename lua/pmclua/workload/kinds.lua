@@ -11,13 +11,17 @@ local M = {}
 ---  call, counted between two reads
 ---@field in_runner? boolean a runner calls it: repetitions share a process, and what an empty call counts is known
 ---@field in_process? boolean pmclua itself calls it
-local ANY = {}
+---@field simulators table<"counts"|"heap"|"calls", string> by what is simulated, the module of simulate/ that counts it
+---@field why_not_simulated? string of its name: why there is no simulator for `counts`
+local ANY = { simulators = {} }
 
 ---@type table<string, pmclua.WorkloadKind>
 local KINDS = {
-  command = { per = "run", is_executed = true },
-  kernel = { per = "iteration", in_runner = true },
-  ["function"] = { per = "run", in_process = true },
+  command = { per = "run", is_executed = true,
+    simulators = { counts = "command", heap = "heap", calls = "system_calls" } },
+  kernel = { per = "iteration", in_runner = true, simulators = { counts = "kernel" } },
+  ["function"] = { per = "run", in_process = true,
+    why_not_simulated = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself" },
 }
 for _, row in pairs(KINDS) do setmetatable(row, { __index = ANY }) end
 
