@@ -18,9 +18,10 @@ local function exclude(declaration, what, keys, wrong, why)
   end
 end
 
-local function only_commands(declaration, what, wrong)
+-- Refuses what workloads of some kinds do not take.
+local function check_takes(declaration, key, what, wrong)
   for _, workload in ipairs(declaration.workloads) do
-    if workload.kind ~= "command" then wrong("%s; %s is a %s", what, workload.name, workload.kind) end
+    if not workload.takes[key] then wrong("%s; %s is a %s", what, workload.name, workload.kind) end
   end
 end
 
@@ -52,7 +53,7 @@ end
 
 local function check_delay(declaration, wrong)
   if not declaration.delay then return end
-  only_commands(declaration, "delay is for commands", wrong)
+  check_takes(declaration, "delay", "delay is for commands", wrong)
   exclude(declaration, "delay", { "regions" }, wrong)
   local placed = placement(declaration)
   if placed then wrong("delay and %s cannot be combined", placed) end
@@ -68,7 +69,7 @@ end
 -- A launch is repeated whole, and its tasks run elsewhere.
 local function check_launch(declaration, wrong)
   if not lists.any(declaration.workloads, function(workload) return workload.launch end) then return end
-  only_commands(declaration, "launch is for commands", wrong)
+  check_takes(declaration, "launch", "launch is for commands", wrong)
   exclude(declaration, "launch", { "target", "delay", "sample", "system_calls", "build" }, wrong)
   exclude(declaration, "launch", { "pin" }, wrong, ": the launcher places its tasks")
   local placed = placement(declaration)
@@ -91,20 +92,22 @@ local function check_sample(declaration, wrong)
     -- Valgrind's counts of kernels are less those of an empty call, which belong to no line.
     if lists.contains(declaration.sample, event.field) then
       if event.source == "syscalls" then wrong("sample: %s counts whole runs, not lines", event.name) end
-      only_commands(declaration, ("sample: %s is told by line for commands alone"):format(event.name), wrong)
+      check_takes(declaration, "simulated lines",
+        ("sample: %s is told by line for commands alone"):format(event.name), wrong)
       if declaration.sample.data then wrong("sample.data: %s is told by line alone", event.name) end
     end
   end
   if declaration.sample.heap then
     if not declaration.sample.data then wrong "sample.heap goes with sample.data" end
     if declaration.target then wrong "sample.heap: what runs already takes no library: start it here" end
-    only_commands(declaration, "sample.heap: allocations are recorded of commands alone", wrong)
+    check_takes(declaration, "sample.heap", "sample.heap: allocations are recorded of commands alone", wrong)
   end
   if declaration.sample.confirm then
     if not declaration.sample.data or declaration.target then
       wrong "sample.confirm is for sample.data of commands: breakpoints are set on the threads of another run"
     end
-    only_commands(declaration, "sample.confirm: the lines of commands alone are watched", wrong)
+    check_takes(declaration, "sample.confirm",
+      "sample.confirm: the lines of commands alone are watched", wrong)
   end
   if not declaration.target then no_functions(declaration, "sample", wrong) end
   exclude(declaration, "sample", { "regions", "delay" }, wrong)
@@ -118,7 +121,7 @@ local function check_build(declaration, wrong)
       wrong("%s and {seed} in a command cannot be combined: leave {seed} to layout.build", event.name)
     end
   end
-  if not lists.any(declaration.workloads, function(workload) return workload.kind == "command" end) then
+  if not lists.any(declaration.workloads, function(workload) return workload.takes["layout.build"] end) then
     wrong "layout.build is for commands; kernels are placed without it"
   end
 end

@@ -70,7 +70,7 @@ function Regions:trial(event)
 end
 
 function Regions.problem(_, workloads)
-  return parts.not_a_command(workloads, "functions can be followed in commands only; %s is a %s")
+  return parts.why_none(workloads, "functions can be followed in commands only; %s is a %s")
 end
 
 ---@param regions pmclua.FunctionRegions

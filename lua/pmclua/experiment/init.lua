@@ -114,7 +114,7 @@ local function check_workloads(cells, session, declaration)
   local seen, problems, built = {}, {}, {}
   for _, cell in ipairs(cells) do
     -- The programs of layout.build do not exist yet.
-    local is_built = declaration.build and cell.workload.kind == "command"
+    local is_built = declaration.build and cell.workload.takes["layout.build"]
     local problem
     if not is_built then problem, cell.compiled = cell.workload:problem(cell.levels, session, built) end
     local shown = problem and tostring(problem)

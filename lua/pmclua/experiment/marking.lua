@@ -51,7 +51,7 @@ function Regions.trial(_, event)
 end
 
 function Regions.problem(_, workloads)
-  return parts.not_a_command(workloads, 'regions = "marks" is for commands; %s is a %s')
+  return parts.why_none(workloads, 'regions = "marks" is for commands; %s is a %s')
 end
 
 ---@param regions pmclua.MarkRegions

@@ -24,12 +24,12 @@ function M.entries(value)
   return nil, "regions.entries must be true, or the number of entries of a run to keep"
 end
 
---- Why workloads cannot have such regions, which are parts of commands; nil where all are commands.
+--- Why workloads cannot have regions; nil where all are of kinds that can.
 ---@param workloads table[]
 ---@param form string of the refusal, which takes the name and kind of a workload
 ---@return string?
-function M.not_a_command(workloads, form)
-  local other = lists.find(workloads, function(workload) return workload.kind ~= "command" end)
+function M.why_none(workloads, form)
+  local other = lists.find(workloads, function(workload) return not workload.takes.regions end)
   return other and form:format(other.name, other.kind)
 end
 

@@ -38,7 +38,7 @@ end
 ---@return string? why
 function M.pass(declaration)
   if not declaration.system_calls then return nil end
-  if lists.any(declaration.workloads, function(workload) return workload.kind ~= "command" end) then
+  if not lists.all(declaration.workloads, function(workload) return workload.takes.system_calls end) then
     return nil, ONLY_COMMANDS
   end
   local points, why = M.points()

@@ -2,6 +2,7 @@
 
 local checking = require "pmclua.base.arguments"
 local explain = require "pmclua.explain"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -86,8 +87,9 @@ function M.where(...)
     explain.misuse("pmc.where takes a workload, two to compare, or a target", 2)
   end
   local declaration = declaration_of(workloads, options)
-  local is_command = #workloads == 1 and not options.target and workloads[1].kind == "command"
-  if options.confirm and not (options.data and is_command) then
+  local can_confirm = #workloads == 1 and not options.target
+    and kinds.of(workloads[1].kind).takes["sample.confirm"]
+  if options.confirm and not (options.data and can_confirm) then
     explain.misuse("confirm is for the data of one command: { data = true, confirm = true }", 2)
   end
   local experiment = require("pmclua.experiment").declare(declaration)

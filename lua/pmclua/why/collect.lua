@@ -167,20 +167,21 @@ local function can_count_tree(workloads, options)
 end
 
 local function what_can_be(workloads, options)
-  local commands = lists.all(workloads, function(workload) return workload.kind == "command" end)
-  local can, why_not = { sample = commands and event.available(STAMP), trace = commands }, {}
+  local are_executed = lists.all(workloads, function(workload) return workload.is_executed end)
+  local are_traced = lists.all(workloads, function(workload) return workload.takes.system_calls end)
+  local can, why_not = { sample = are_executed and event.available(STAMP), trace = are_traced }, {}
   if not can.sample then
-    why_not.sample = commands and STAMP .. " cannot be sampled here" or "only commands are sampled"
+    why_not.sample = are_executed and STAMP .. " cannot be sampled here" or "only commands are sampled"
   end
   can.tree, why_not.tree, can.counted = can_count_tree(workloads, options)
-  if not commands then why_not.trace = "only the system calls of commands are traced" end
+  if not are_traced then why_not.trace = "only the system calls of commands are traced" end
   if options.simulate == false then
     can.simulate, why_not.simulate = false, "not asked for"
   else
     can.simulate, why_not.simulate = can_simulate()
     if can.simulate then why_not.simulate = nil end
   end
-  can.heap = can.simulate and commands
+  can.heap = can.simulate and lists.all(workloads, function(workload) return workload.simulators.heap end)
   why_not.heap = not can.heap and (why_not.simulate or "Valgrind tells those of commands alone") or nil
   return can, why_not
 end

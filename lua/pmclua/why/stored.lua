@@ -7,6 +7,7 @@
 local cell_key = require "pmclua.result.cell_key"
 local comparable = require "pmclua.result.comparable"
 local core = require "pmclua.core"
+local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
 local provenance = require "pmclua.experiment.provenance"
@@ -18,9 +19,10 @@ local NEED = "; `gate --against OLD --why -- NEW` measures both in one run"
 local function facts_of(cell) return comparable.how(cell.result.header, cell.workload, cell.levels) end
 
 local function unknown(facts, whose)
-  if not facts or not (facts.program or facts.kind ~= "command") then
+  local is_rerun = facts and kinds.of(facts.kind).is_rerun
+  if not facts or is_rerun and not facts.program then
     return ("the file of %s does not say which program was run%s"):format(whose, NEED)
-  elseif facts.kind ~= "command" then
+  elseif not is_rerun then
     return ("%s is of a %s; only commands are run again from stored results%s"):format(whose,
       facts.kind, NEED)
   end

@@ -11,17 +11,23 @@ local M = {}
 ---  call, counted between two reads
 ---@field in_runner? boolean a runner calls it: repetitions share a process, and what an empty call counts is known
 ---@field in_process? boolean pmclua itself calls it
+---@field is_rerun? boolean what a result stores of it is enough to run it again
 ---@field simulators table<"counts"|"heap"|"calls", string> by what is simulated, the module of simulate/ that counts it
 ---@field why_not_simulated? string of its name: why there is no simulator for `counts`
-local ANY = { simulators = {} }
+---@field takes table<string, true> keys of an experiment that not every kind takes; "simulated lines": simulated events
+---  in `sample`
+local ANY = { simulators = {}, takes = {} }
 
 ---@type table<string, pmclua.WorkloadKind>
 local KINDS = {
-  command = { per = "run", is_executed = true,
-    simulators = { counts = "command", heap = "heap", calls = "system_calls" } },
+  command = { per = "run", is_executed = true, is_rerun = true,
+    simulators = { counts = "command", heap = "heap", calls = "system_calls" },
+    takes = { delay = true, launch = true, regions = true, system_calls = true, ["layout.build"] = true,
+      ["sample.heap"] = true, ["sample.confirm"] = true, ["simulated lines"] = true } },
   kernel = { per = "iteration", in_runner = true, simulators = { counts = "kernel" } },
   ["function"] = { per = "run", in_process = true,
-    why_not_simulated = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs itself" },
+    why_not_simulated = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs "
+      .. "itself" },
 }
 for _, row in pairs(KINDS) do setmetatable(row, { __index = ANY }) end
 

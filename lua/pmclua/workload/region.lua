@@ -207,7 +207,7 @@ function meta.__tostring(self) return tostring(self.command) end
 ---@param spec pmclua.RegionSpec from M.check
 ---@return pmclua.RegionCommand
 function M.of(command, spec)
-  if command.kind ~= "command" then
+  if not command.takes.regions then
     explain.misuse(("regions need a command, but '%s' is a %s"):format(command.name, command.kind), 3)
   end
   return setmetatable({ command = command, spec = spec, name = command.name, found = {} }, meta)
