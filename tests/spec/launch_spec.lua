@@ -1,5 +1,6 @@
 -- Launched programs: a launcher starts the ranks, each is counted where it runs, and a repetition is their sum.
 
+local json = require "dkjson"
 local launches = require "pmclua.workload.launch"
 local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
@@ -86,6 +87,42 @@ describe("a launched program", function()
       count = count + (record.task and record.host and 1 or 0)
     end)
     assert.equal(6 * 3, count)
+  end)
+
+  it("has its ranks beside their sum in JSON and CSV", function()
+    local result = launched({ program(), launch = { LAUNCHER, "{ranks}" } },
+      { regions = "marks", factors = { { "ranks", { 1, 3 } } } })
+    local ranks, launchers = {}, {}
+    for _, cell in ipairs(json.decode(result:report { format = "json" }).cells) do
+      launchers[#launchers + 1] = cell.launch
+      for _, rank in ipairs(cell.region == "touch" and cell.ranks or {}) do
+        ranks[#ranks + 1] = { cell.levels.ranks, rank.rank, rank.repetitions, rank.values.page_faults.median,
+          rank.passes[1].counts.page_faults }
+      end
+    end
+    assert.same({ { 1, 0, 2, 10, { 10, 10 } }, { 3, 0, 2, 10, { 10, 10 } }, { 3, 1, 2, 20, { 20, 20 } },
+      { 3, 2, 2, 30, { 30, 30 } } }, ranks)
+    assert.same({ (LAUNCHER .. " {ranks}"), 6 }, { launchers[1], #launchers })
+    local csv, faults = result:report { format = "csv" }, {}
+    assert.matches("^workload,ranks,rank,region,", csv)
+    for line in csv:gmatch "[^\n]+" do
+      local levels, value = line:match "^[^,]*,(%d,%d*),touch,,,,page_faults,,1,1,%d+,(%d+),counted"
+      if levels then faults[#faults + 1] = levels .. ": " .. value end
+    end
+    assert.same({ "1,: 10", "1,0: 10", "3,: 60", "3,0: 10", "3,1: 20", "3,2: 30" }, faults)
+  end)
+
+  it("has the hosts of its ranks in JSON; what was not launched has no ranks", function()
+    local store = support.folder() .. "/stored.jsonl"
+    local ran = stat({ "--launch", LAUNCHER .. " 4", "--store", store, "true" },
+      { env = support.merged({ NODES = "2" }, OF_OTHERS) })
+    assert.equal(0, ran.status, ran.err)
+    local cell = json.decode(support.pmclua({ "report", store, "--format", "json" }).out).cells[1]
+    assert.same({ "n0", "n1", "n0", "n1" }, lists.column(cell.ranks, "host"))
+    local alone = launched { "true" }
+    cell = json.decode(alone:report { format = "json" }).cells[1]
+    assert.same({}, { cell.ranks, cell.launch })
+    assert.matches("^workload,region,", alone:report { format = "csv" })
   end)
 
   it("has the node of the rank that has most, where there are several", function()
@@ -377,8 +414,7 @@ describe("launchers of MPI", function()
       support.need(support.have(mpirun), "there is no " .. mpirun)
       local ran = stat({ "--launch", ("%s %s -n 3"):format(mpirun, words), "--marks", "-j", program() })
       assert.equal(0, ran.status, ran.err)
-      local json = require("dkjson").decode(ran.err)
-      local touch = lists.find(json.cells, function(cell) return cell.region == "touch" end)
+      local touch = lists.find(json.decode(ran.err).cells, function(cell) return cell.region == "touch" end)
       assert.equal(60, touch.values.page_faults.median)
     end)
   end

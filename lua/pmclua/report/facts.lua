@@ -4,9 +4,11 @@
 -- key is.
 
 local ending = require "pmclua.result.ending"
+local hosts = require "pmclua.result.hosts"
 local json = require "pmclua.base.json"
 local read_cell = require("pmclua.result.cell").read
 local lists = require "pmclua.base.lists"
+local ranks = require "pmclua.result.ranks"
 local reading = require "pmclua.counting.reading"
 
 local M = {}
@@ -18,7 +20,8 @@ local ORDER = {
   "seed", "repetitions", "warmup", "target", "delay", "inherit", "primary", "baseline", "margin", "notes",
   "host", "hosts", "simulation",
   "events", "metrics", "cells", "comparisons", "topdown", "warnings",
-  "workload", "levels", "region", "thread", "cpu", "interval", "kind", "per", "warmups", "rejected", "failed",
+  "workload", "levels", "region", "thread", "cpu", "interval", "rank", "launch", "kind", "per", "warmups",
+  "rejected", "failed",
   "field", "spec", "formula", "title", "unit", "quality", "verdict", "ratio", "why", "note", "n", "missing",
   "median", "low", "high", "coverage", "min", "max", "q1", "q3", "mad", "exact", "ran",
   "components", "layout", "process", "run", "layouts", "processes", "fit", "slope",
@@ -123,17 +126,31 @@ end
 
 local function copy(fields) return json.object(lists.copy(fields)) end
 
-local function cell_entry(result, cell)
+local function values_of(result, cell)
   local values = json.object {}
   for _, item in ipairs(lists.joined { result.events, result.metrics, result.per_metrics }) do
     local name = item.field or item.name
     values[name] = summary_entry(cell, name)
   end
+  return values
+end
+
+local function rank_entry(result, cell)
+  return { rank = cell.task, host = or_null(hosts.of_cell(cell)), repetitions = cell.repetitions,
+    failed = copy(cell.failed), values = values_of(result, cell), passes = passes_of(result, cell) }
+end
+
+local function rank_entries(result, list)
+  return json.list(#list, function(i) return rank_entry(result, list[i]) end)
+end
+
+local function cell_entry(result, cell, ranks_of)
   return { workload = cell.workload, control = cell.control,
-    levels = copy(cell.levels), kind = cell.kind, per = cell.per,
+    levels = copy(cell.levels), kind = cell.kind, per = cell.per, launch = ranks.launch(cell),
     region = cell.region, thread = cell.thread, cpu = cell.cpu, interval = cell.interval,
     repetitions = cell.repetitions, warmups = cell.warmups, rejected = cell.rejected,
-    failed = copy(cell.failed), values = values, passes = passes_of(result, cell) }
+    failed = copy(cell.failed), values = values_of(result, cell), passes = passes_of(result, cell),
+    ranks = ranks_of and rank_entries(result, ranks_of(cell)) }
 end
 
 -- ---- comparisons -----------------------------------------------------------------------------------------
@@ -175,8 +192,8 @@ end
 
 -- Cells are made one after the other as they are written.
 local function lazy_cells(result)
-  local cells = lists.collect(result:cells(true))
-  return json.list(#cells, function(i) return cell_entry(result, cells[i]) end)
+  local cells, ranks_of = lists.collect(result:cells(true)), ranks.reader(result)
+  return json.list(#cells, function(i) return cell_entry(result, cells[i], ranks_of) end)
 end
 
 --- The facts of a result; its cells are made as they are written.
@@ -194,7 +211,7 @@ function M.facts(result)
     primary = or_null(header.primary), baseline = or_null(header.baseline), margin = header.margin,
     simulation = header.simulation and copy(header.simulation) or nil,
     notes = copy(header.notes or {}), host = header.host and copy(header.host) or json.null,
-    hosts = lists.map(require("pmclua.result.hosts").of(result) or {}, copy),
+    hosts = lists.map(hosts.of(result) or {}, copy),
     events = lists.map(result.events, event_entry),
     metrics = lists.map(result.metrics, function(metric) return metric_entry(result, metric) end),
     cells = lazy_cells(result),

@@ -1,13 +1,16 @@
---- records.lua: a result as records: one for each repetition of each event and metric of each cell.
+--- records.lua: a result as records: one for each repetition of each event and metric of each cell, and of each rank of
+--- a launched program.
 --
 -- Invariant: one shape of record, whatever was counted; an absent number has its status and reason.
 
 local read_cell = require("pmclua.result.cell").read
 local lists = require "pmclua.base.lists"
+local ranks = require "pmclua.result.ranks"
 
 local M = {}
 
 local FIRST = "workload"
+local RANK = "rank"             -- only where ranks were launched; empty: their sum
 local LAST = { "region", "thread", "cpu", "interval", "name", "unit", "pass", "repetition", "order", "value",
   "status", "raw", "enabled_ns", "running_ns", "iterations", "why", "slope", "intercept", "r2" }
 local OF_RECORD = 13            -- of these, from pass on, are of one repetition
@@ -28,17 +31,22 @@ end
 ---@return string|number
 function M.level(level) return type(level) == "boolean" and tostring(level) or level end
 
-local function columns_of(result)
-  local factors = M.factors(result, lists.joined { { FIRST }, LAST })
-  return lists.joined { { FIRST }, lists.column(factors, "title"), LAST }
+local function columns_of(result, has_ranks)
+  local rank = has_ranks and { RANK } or {}
+  local factors = M.factors(result, lists.joined { { FIRST }, rank, LAST })
+  return lists.joined { { FIRST }, lists.column(factors, "title"), rank, LAST }
 end
 
-local function start_of(lines, result, cell, summary)
+local function start_of(lines, result, cell, summary, has_ranks)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
     values[#values + 1] = M.level(cell.levels[factor[1]])
   end
   local at = 1 + #result.header.factors
+  if has_ranks then
+    at = at + 1
+    values[at] = cell.task
+  end
   values[at + 1], values[at + 2] = cell.region, cell.thread
   values[at + 3], values[at + 4] = cell.cpu, cell.interval
   values[at + 5], values[at + 6] = summary.name, summary.unit
@@ -92,9 +100,9 @@ local function add_records(lines, start, cell, values, event, summary)
   end
 end
 
-local function add_summary(lines, result, cell, name)
+local function add_summary(lines, result, cell, name, has_ranks)
   local summary, event = cell:summary(name), result.event_by_field[name]
-  local start = start_of(lines, result, cell, summary)
+  local start = start_of(lines, result, cell, summary, has_ranks)
   if summary.n == 0 then
     lines:add(start .. lines.separator .. lines:join({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
     return
@@ -107,9 +115,15 @@ end
 ---@return pmclua.Records
 function M.records(result)
   local counted = lists.joined { result.events, result.metrics, result.per_metrics }
-  return { columns = columns_of(result), each = function(lines)
+  local ranks_of = ranks.reader(result)
+  local has_ranks = ranks_of ~= nil
+  local function add_cell(lines, cell)
+    for _, item in ipairs(counted) do add_summary(lines, result, cell, item.field or item.name, has_ranks) end
+  end
+  return { columns = columns_of(result, has_ranks), each = function(lines)
     for cell in result:cells(true) do
-      for _, item in ipairs(counted) do add_summary(lines, result, cell, item.field or item.name) end
+      add_cell(lines, cell)
+      for _, rank in ipairs(ranks_of and ranks_of(cell) or {}) do add_cell(lines, rank) end
     end
   end }
 end

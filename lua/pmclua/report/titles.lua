@@ -3,6 +3,7 @@
 local cells = require "pmclua.report.cells"
 local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
+local ranks = require "pmclua.result.ranks"
 local text = require "pmclua.base.text"
 local words = require "pmclua.report.words"
 
@@ -40,11 +41,8 @@ local function span(header)
 end
 
 local function launched_by(cell)
-  local workload = lists.find(cell.result.header.workloads or {}, function(declared)
-    return declared.name == cell.workload
-  end)
-  local launch = workload and workload.launch
-  return launch and launch ~= "" and "sum of the ranks of " .. text.safe(launch) or nil
+  local launch = ranks.launch(cell)
+  return launch and "sum of the ranks of " .. text.safe(launch)
 end
 
 --- Whether each entry of a region is a value, instead of the sum of a run.
