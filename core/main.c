@@ -231,8 +231,8 @@ static void prepare_heap(lua_State *L)
             allocate(owner, block[i], BLOCK_BYTES, 0);
 }
 
-/* A standard descriptor that is closed must not become a file's, in which messages would land: something
- * takes its place that refuses, as it does, what it is for. */
+/* A closed standard descriptor must not become that of a file, in which messages would land: /dev/null takes its place,
+ * opened so that it also refuses what the descriptor is for. */
 static void hold_standard(void)
 {
     for (int fd = 0; fd < 3; fd++)

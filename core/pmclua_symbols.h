@@ -248,7 +248,7 @@ void pmclua_data_code(struct pmclua_data *data, uint32_t file, struct pmclua_sym
 /* Facts about a log of allocations: events kept and lost, processes that wrote, blocks whose site was lost, programs of another
  * PID namespace, which wrote nothing. */
 struct pmclua_heap { uint64_t events, lost, processes, sites_lost, elsewhere; };
-/* Makes an empty log for what will be run, in place of an older one, whose room is reserved: -ENOSPC where there is none. */
+/* Makes an empty log for what will be run, in place of an older one, and reserves its room, or -ENOSPC. */
 int pmclua_heap_make(const char *path);
 /* The log of what still runs: the blocks that there are at this moment. As blocks of pmclua_data_heap are opened. */
 struct pmclua_live;
@@ -260,7 +260,7 @@ uint32_t pmclua_live_site(const struct pmclua_live *live, uint32_t number, uint6
 /* Blocks of a process of these sites, by address, and its parent's that it has from a fork: how many, `room` at most; -ENOMEM. */
 int64_t pmclua_live_blocks(const struct pmclua_live *live, uint32_t pid, const uint32_t *site, size_t sites,
                            struct pmclua_block *block, size_t room);
-/* Blocks of the heap are found by this log, too. -EINVAL: it is none; -ENOMEM; as of opening a file. */
+/* Blocks of the heap are found by this log, too. -EINVAL: it is no log; -ENOMEM; as of opening a file. */
 int pmclua_data_heap(struct pmclua_data *data, const char *path, struct pmclua_heap *facts);
 /* Where blocks are allocated: return addresses, innermost first, by file (from 1; 0: unknown) and offset. */
 enum { PMCLUA_SITE_FRAMES = 16 };

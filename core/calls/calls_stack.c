@@ -194,8 +194,8 @@ static void take_out(struct pmclua_calls *calls, struct frame *frame)
     frame_remove(calls, frame);
 }
 
-/* The end of a call on another thread than that on which it began, or of one that seemed to have been left:
- * its stack was not the thread's. How long it took is known; what it took, of which thread, is not. */
+/* Ends a call on another thread than it began on, or one that seemed to have been left: its stack was not the
+ * thread's. Its duration is known, its counts are not. */
 static int end_elsewhere(struct pmclua_calls *calls, struct thread *thread, struct frame *frame,
                          const struct pmclua_calls_sample *sample)
 {

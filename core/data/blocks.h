@@ -10,7 +10,7 @@
 struct blocks;
 struct heap_event;
 
-/* Opens a log of allocations, freed by blocks_close. -EINVAL: it is none; -ENOMEM; as of opening a file. */
+/* Opens a log of allocations, freed by blocks_close. -EINVAL: it is no log; -ENOMEM; as of opening a file. */
 int  blocks_open(struct blocks **blocks, const char *path, struct pmclua_heap *facts);
 void blocks_close(struct blocks *blocks);
 /* The log's events as they are now, and how many. */

@@ -96,7 +96,7 @@ static int is_memory(const struct pmclua_data *data, uint64_t file)
     return strncmp(path, "//anon", 6) == 0 || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0;
 }
 
-/* Linux tells of memory that grows downwards into what was there before as one mapping: the new part alone is new. */
+/* When memory grows downwards into an earlier mapping, Linux reports both as one: only the part below is new. */
 static int add_mapping(struct pmclua_data *data, struct space *space, const struct pmclua_profile_map *map)
 {
     uint64_t start = map->start, bytes = map->bytes;

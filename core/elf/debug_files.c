@@ -128,7 +128,7 @@ int debug_file_find(Dwfl_Module *module, void **userdata, const char *name, Dwar
         symbols->debug_file = NULL;
         return open_below("", *found);
     }
-    /* A part that dwz moved has no checksum: debug_shared. A name with folders is none of .gnu_debuglink. */
+    /* A part that dwz moved has no checksum: debug_shared. .gnu_debuglink never has a name with folders. */
     if (link && (crc == 0 || strchr(link, '/')))
         return -1;
     char *servers = elfutils_hide_servers();

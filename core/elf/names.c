@@ -167,7 +167,7 @@ static size_t name_at(const char *text, size_t length)
 
 /* ---- from a Rust spelling to its path ---- */
 
-/* Behind the bracket that closes the one at text[0], in which "->" is none; *as: where " as " stands in it, or 0. */
+/* The place behind the bracket that closes the one at text[0] ("->" closes nothing); *as: where it has " as ", or 0. */
 static size_t behind_bracket(const char *text, size_t *as)
 {
     int depth = 0;

@@ -60,7 +60,7 @@ static int open_code(struct code *code, const struct pmclua_symbols *symbols, co
     return got == (ssize_t)function->bytes ? 0 : -EIO;
 }
 
-/* Where a direct jump leads; 0: it is none. */
+/* Where a direct jump leads; 0: it is no direct jump. */
 static uint64_t target_of(const struct code *code)
 {
     const cs_detail *detail = code->with.instruction->detail;
@@ -207,7 +207,7 @@ static int is_entered_before(const struct pmclua_symbols *symbols, const struct 
     return 0;
 }
 
-/* Where bytes at `at` lead if they are a jump or a call, relative to `at`; 0: they are none. */
+/* Where bytes at `at` lead if they are a jump or a call, relative to `at`; 0: they are neither. */
 static int64_t leads(const uint8_t *at, size_t left)
 {
     size_t opcodes = at[0] == 0x0f && left > 1 && (at[1] & 0xf0) == 0x80 ? 2 : at[0] == 0xe8 || at[0] == 0xe9;

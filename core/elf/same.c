@@ -30,8 +30,8 @@ static void close_side(struct side *side)
         close(side->fd);
 }
 
-/* Goes to the next section that is loaded; 0: there is none. Notes are left out: a build id is of debug information, too,
- * which names folders. */
+/* Goes to the next section that is loaded; 0: there is none. Notes are left out: a build id also depends on debug
+ * information, which names folders. */
 static int next_loaded(struct side *side)
 {
     const struct elfutils *dw = elfutils();

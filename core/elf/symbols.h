@@ -90,7 +90,7 @@ void members_free(struct members *members);
 
 /* ---- stubs.c ---- */
 
-/* Sets *name to what a stub of the PLT at an address leads to, as "puts@plt"; NULL: it is none, or unknown. -ENOMEM. */
+/* Sets *name to what a stub of the PLT at an address leads to, as "puts@plt"; NULL: no stub, or unknown. -ENOMEM. */
 int  stubs_name(struct pmclua_symbols *symbols, uint64_t address, const char **name);
 void stubs_free(struct stubs *stubs);
 

@@ -21,7 +21,7 @@ const struct message_header *message_header(const struct pmclua_message *message
 /* A field's number (-EPROTO: not 8 bytes) or text (NUL-terminated by its writer; NULL: it is not). */
 int field_u64(const struct message_field *field, uint64_t *value);
 const char *field_text(const struct message_field *field);
-/* A copy of its text, to be freed: -EPROTO where it is none, -ENOMEM. *text is NULL then. */
+/* A copy of its text, to be freed: -EPROTO if it is no text, -ENOMEM. *text is NULL then. */
 int field_copy(const struct message_field *field, char **text);
 /* How many fields of one kind a message has. */
 int message_count(const struct pmclua_message *message, uint32_t kind);

@@ -28,7 +28,7 @@ static int has_addresses(const struct pmclua_attr *attr)
         || native.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ || native.config == PERF_COUNT_SW_ALIGNMENT_FAULTS;
 }
 
-/* Faults tell whose stack they are on by its pointer; with precision there is none that fits the address. */
+/* The stack pointer of a fault tells whose stack it is on; precise samples have none that fits the address. */
 static int has_pointer(const struct pmclua_attr *attr) { return has_addresses(attr) && native_of(attr).precise_ip == 0; }
 
 static int has_source(const struct pmclua_attr *attr) { return native_of(attr).precise_ip > 0; }

@@ -91,7 +91,7 @@ int  probe_clocks_open(struct probes *probes);
 void probe_clocks_switch(const struct probes *probes, int on);
 void probe_clocks_close(struct probes *probes);
 /* Adds the set's counts so far, of all groups and threads, as counters_read lays them out. Enabled is the CPU
- * time of all threads, running what of it the groups were on the PMU. */
+ * time of all threads, running the part of it in which the groups were on the PMU. */
 int  probes_read(const struct probes *probes, uint64_t *reading);
 /* How many samples the members that write some were to write. */
 uint64_t probes_written(const struct probes *probes);

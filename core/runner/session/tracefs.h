@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Up to two tracepoints: [0] of all plain probes, [1] of all return probes. Each hit says in its raw data
- * which of its probes it was. All are places of files, or all are places of Linux. Zeroed is none. */
+ * which of its probes it was. All probes are in files, or all are in Linux. Zeroed: there are none. */
 struct tracefs_probes {
     char group[64];
     int of_kernel;

@@ -51,7 +51,7 @@ end
 ---@param value number|ffi.cdata*
 function Pieces:number(value)
   -- An integer of 32 bits is an integer to compiled Lua, too, and written in a quarter of the instructions. (0 may be
-  -- -0, which is none.)
+  -- -0, which no integer is.)
   local integer = type(value) == "number" and tobit(value)
   if integer and integer == value and integer ~= 0 then
     self.buffer:put(integer)

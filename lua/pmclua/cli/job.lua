@@ -111,7 +111,7 @@ end
 
 local LONGEST_LINE = 2 ^ 24
 
--- A file that has not its first line yet is none: its run was killed when it had just begun.
+-- A file without a whole first line does not count: its run was killed when it had just begun.
 local function can_resume(path)
   if not require("pmclua.core").stat(path) then return false end
   local beginning = require("pmclua.core").read_beginning(path, LONGEST_LINE)

@@ -216,7 +216,7 @@ local function is_limited(series, limits)
 end
 
 --- The stored results since the last step of what limits are on, or of anything where limits name no series: runs of one
---- baseline. Older ones would pool what it was with what it is.
+--- baseline. Older ones would pool costs from before and after a step.
 ---@param limits string[]
 ---@return pmclua.Result[] none of a history that was measured now
 function History:baseline(limits)

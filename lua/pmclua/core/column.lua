@@ -39,7 +39,7 @@ function Column.__index(column, i)
   return value
 end
 
--- Room for so many elements of a kind; those that are there move.
+-- Moves a column to room for this many elements of a kind.
 local function move(column, kind, room)
   local about, data = KINDS[kind], {}
   if about.type then data = about.type(room + 1) end
@@ -84,7 +84,7 @@ function M.column()
     Column)
 end
 
---- Says that so many elements are about to be added, so that it takes room for them alone.
+--- Announces how many elements will be added, so that room is taken for exactly these.
 ---@param column pmclua.core.Column
 ---@param count integer
 function M.column_expects(column, count) column.wanted = column.n + count end

@@ -35,7 +35,7 @@ end
 ---@param text string
 function File:write(text) return done(C.pmclua_write(fd_of(self), text, #text)) end
 
---- Makes it so long, with zeros behind what was written; true, or nil, errno name, number.
+--- Sets its length, with zeros behind what was written; true, or nil, errno name, number.
 ---@param bytes integer
 function File:resize(bytes) return done(C.pmclua_resize(fd_of(self), bytes)) end
 
@@ -50,7 +50,7 @@ function File:read_at(offset, count)
   return ffi.string(bytes, got)
 end
 
---- Makes a private file that has this text: its path; or nil, errno name, number, and there is none.
+--- Makes a private file with this text: its path; or nil, errno name, number, and no file is left.
 ---@param template string a path that ends in XXXXXX
 ---@param text string
 ---@return string? path
@@ -136,7 +136,7 @@ local REASONS = { [ENOTSUP] = "it is not a regular file", [EPERM] = "it belongs 
 
 local buffer
 
--- Up to SOME bytes, "" where there are none now; or nil and the errno's number.
+-- Reads up to SOME bytes, "" if there are none now; or nil and the errno's number.
 local function read_once(fd)
   buffer = buffer or ffi.new("char[?]", SOME)
   local got = tonumber(C.pmclua_read_some(fd, buffer, SOME))

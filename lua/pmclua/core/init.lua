@@ -75,7 +75,7 @@ function core.sum(a, b)
   return exact((0ULL + a) + b)
 end
 
---- An unsigned number in text, decimal or 0x…; nil when it is none or above 2^64-1.
+--- An unsigned number in text, decimal or 0x…; nil if it is no number or above 2^64-1.
 ---@param text string
 ---@return number|ffi.cdata*|nil
 function core.u64(text)

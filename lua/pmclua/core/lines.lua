@@ -63,7 +63,7 @@ local function is_plain(form)
   return select(2, without_strings:gsub("%%", "")) == select(2, form:gsub("%%", ""))
 end
 
--- Fills `values` with those of the line of so many bytes at `at`.
+-- Fills `values` with the values of the line of this many bytes at `at`.
 local function scan(at, bytes, values)
   grow_line_room(bytes + 2)
   local room, size, form = line_room, line_room.bytes / 2 + 1, last_form

@@ -119,7 +119,7 @@ local function number_of(word, what)
   return value
 end
 
--- Counts and times of a reading. The highest bit is none of a sum's.
+-- Counts and times of a reading. No true sum has the highest bit.
 local function reading_of(pointer, layout)
   local words = {}
   for i = 1, layout.reading_u64s do
@@ -210,7 +210,7 @@ end
 ---@field slots pmclua.core.MarkSlot[]
 ---@field log { slot: integer, wall_ns: number, reading: (number|ffi.cdata*)[] }[] slot: from 1, one that was used
 
---- Reads a table that a program has used; nil and what of it cannot be true.
+--- Reads a table that a program has used; nil and the first value that cannot be true.
 ---@param file pmclua.core.File
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since it was made: no thread's time between marks is longer

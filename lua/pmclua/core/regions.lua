@@ -204,7 +204,7 @@ function Calls:values(region, value, is_self)
   return list
 end
 
---- Everything that is known of the calls, as one list, of which `calls_of` makes them again.
+--- The calls as one list of numbers, from which `calls_of` restores them.
 ---@return (number|ffi.cdata*)[]
 function Calls:words()
   local words = {}
@@ -212,7 +212,7 @@ function Calls:words()
   return words
 end
 
---- The calls of such a list; nil where it is none, of so many regions.
+--- Restores the calls of such a list; nil if it does not fit this many regions.
 ---@param words (number|ffi.cdata*)[]
 ---@param width integer
 ---@param count integer of regions
@@ -238,8 +238,8 @@ function M.signed(value) return tonumber(ffi.cast(I64, ffi.cast("uint64_t", valu
 ---@field samples number
 ---@field lost number records for which a ring had no space
 ---@field width integer values of a call: duration ns, enabled ns, running ns, events
----@field costs_from? integer so many columns further is what of each is the cost of probing, and in a spread its
----   value without it; then they are half of `width`
+---@field costs_from? integer how many columns behind a value its cost of probing is, or in a spread its corrected
+---   value; values are half of `width` then
 ---@field calls pmclua.core.Calls
 
 --- Reads a block of u64 values.

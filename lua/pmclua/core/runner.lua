@@ -233,7 +233,7 @@ end
 
 local HEADER_BYTES, FIELD_BYTES = 16, 8         -- of messages and of fields (core/message)
 
--- Facts of a message's fields, which are so many bytes; nil: they are damaged.
+-- Facts in a message's fields of this many bytes; nil: they are damaged.
 local function facts_of(start, bytes)
   local facts, at = {}, 0
   while at < bytes do
@@ -254,7 +254,7 @@ end
 ---@field results table[] as Session:run has them; before the last, one that says why there are no counts
 ---@field is_whole boolean it had ended
 
---- Reads a task's file; nil: it is none.
+--- Reads a task's file; nil: it is not one, or is damaged.
 ---@param text string
 ---@return pmclua.core.Task?
 function M.task(text)

@@ -38,7 +38,8 @@ local function say_each(spec, problem, options, wrong)
   end
 end
 
--- A list, which may be one text; nil where it is none, which is a mistake. Whether anything of it would be lost, too.
+-- The value as a list, and whether some of it would be lost. One text is a list of one; nil: a
+-- mistake.
 local function list_of(what, value, wrong, form)
   if type(value) == "string" then return { value }, false end
   if type(value) == "table" then return value, M.say_stray(what, value, wrong, spelled.labelled) end

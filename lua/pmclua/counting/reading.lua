@@ -60,7 +60,7 @@ end
 ---@return boolean
 function M.was_kept_off(event, share) return share < 1 and not event.core_cpus end
 
--- ---- counts that are none --------------------------------------------------------------------------------
+-- ---- invalid counts --------------------------------------------------------------------------------------
 
 -- tsc, aperf, mperf, pperf, ptsc, irperf: arch/x86/events/msr.c. Not smi, nor what is read and not counted.
 local ADVANCING_MSR = { [0] = true, true, true, true, [5] = true, [6] = true }

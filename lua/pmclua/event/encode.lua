@@ -111,7 +111,8 @@ local function encode_tool(item)
   return { event }
 end
 
--- "FAMILY::NAME": the family, nothing, the event. The event's word and the event of an item of the family; nil: it is none.
+-- Reads "FAMILY::NAME", three words of which the second is empty: the event's word and its event; nil: the item is of
+-- no such family.
 local function of_family(item, family, events, complaint)
   local head, second, third = item.words[1], item.words[2], item.words[3]
   if head.text ~= family or not second or second.text ~= "" or not third then return nil end

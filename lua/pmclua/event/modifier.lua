@@ -22,7 +22,7 @@ function M.plausible(text)
   return text:find("[^" .. M.letters .. "]") == nil
 end
 
---- Checks the letters. Raises a problem on one that is none or stands twice.
+--- Checks the letters. Raises a problem on an unknown letter, and on one that stands twice.
 ---@param token pmclua.event.Token
 function M.check(token)
   local seen = {}

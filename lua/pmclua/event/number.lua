@@ -12,7 +12,7 @@ function M.is_number(text)
   return text:find("^%d+$") ~= nil or text:find("^0x%x+$") ~= nil
 end
 
---- The number that a token is, as a u64. Raises a problem where it is none or too big.
+--- The number that a token is, as a u64. Raises a problem if it is no number, or too big.
 ---@param token pmclua.event.Token
 ---@param what string? what the number is, for the message
 ---@return ffi.cdata* u64

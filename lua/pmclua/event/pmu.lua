@@ -51,7 +51,7 @@ local function processor_trace_defaults(pmu)
   return defaults
 end
 
--- "event=0x3c,inv,rev=?" to a list of name and u64, or "?" where the user must say; no value where it is none.
+-- "event=0x3c,inv,rev=?" to a list of name and u64, or "?" where the user must say; no value if it is no number.
 local function alias_terms(alias)
   if not alias.parsed then
     alias.parsed = {}

@@ -8,7 +8,7 @@ local M = {}
 local KINDS = { uprobe = true, kprobe = true }
 local LAST_FIXED_TYPE = 5        -- PERF_TYPE_BREAKPOINT: the numbers of these PMUs are above
 
---- The PMU of a probe; nil if the event is none.
+--- The PMU of a probe; nil if the event is no probe.
 ---@param event { attr: table?, pmu: string? } `pmu` may be nil, as for "8:0", where the type's number is known alone
 ---@return "uprobe"|"kprobe"|nil
 function M.of(event)

@@ -47,7 +47,7 @@ local function missing(name, path, names)
   return ("%s has no variable or function '%s'%s"):format(file_name(path), text.safe(name), hint)
 end
 
--- The one object of that name; nil and why, and whether it is that there is none.
+-- The only object of that name; nil, why, and whether there is none at all.
 local function find(list, path, name)
   local matches, names = named(list, name)
   if #matches == 0 then return nil, missing(name, path, names), true end

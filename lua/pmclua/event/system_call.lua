@@ -1,7 +1,7 @@
 --- system_call.lua: how often a command makes system calls: "syscalls::openat", "syscalls::total".
 --
 -- Invariant: such an event has no attr and needs no rights. It is counted in a pass of its own (simulate/system_calls.lua),
--- whose times are none of the program's. What it counts is what the tracepoint syscalls:sys_enter_NAME does.
+-- whose times are not the program's. It counts what the tracepoint syscalls:sys_enter_NAME does.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"

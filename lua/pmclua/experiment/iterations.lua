@@ -27,7 +27,7 @@ local LIKE = 2              -- levels whose iterations take this much longer at 
 ---@class pmclua.IterationSearch
 ---@field declaration pmclua.Declaration
 ---@field measure fun(cell: pmclua.PlannedCell, iterations: integer): number?, table?  how long a run is, in ns or
----  instructions; nil and the result of one that went badly
+---  instructions; nil and the result of a run that failed
 ---@field limits table
 ---@field groups table<pmclua.PlannedCell, pmclua.PlannedCell[]> cells side by side
 ---@field counts table<pmclua.PlannedCell, integer> what was found
@@ -75,8 +75,8 @@ end
 
 -- ---- searching -------------------------------------------------------------------------------------------
 
--- The length of the fastest of several trials; nil and the result of one that went badly. One that is too short, or
--- very long, is not repeated.
+-- The length of the fastest of several trials; nil and the result of one that failed. A trial that is too
+-- short, or very long, is not repeated.
 local function fastest_trial(self, cell, iterations)
   local least
   for _ = 1, self.limits.trials do

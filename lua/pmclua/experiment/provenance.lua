@@ -62,7 +62,7 @@ function M.identity(path)
   return facts and ("%d bytes of %s"):format(facts.bytes, core.decimal(facts.mtime_ns)) or nil
 end
 
--- Their hashes by path; nil where there are none.
+-- Hashes of files by path; nil: there are no files.
 local function hashes_of(files)
   local hashes
   for _, path in ipairs(files) do

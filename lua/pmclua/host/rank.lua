@@ -33,7 +33,7 @@ local function is_in_step(read)
   return step ~= nil and step < SPECIAL_STEP
 end
 
---- This process's rank and the number of ranks; nil where it is none of a parallel launch.
+--- This process's rank and the number of ranks; nil if it belongs to no parallel launch.
 ---@param read? fun(name: string): string? the environment of another process
 ---@return integer? rank from 0
 ---@return integer? size nil: the launcher does not say

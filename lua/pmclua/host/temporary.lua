@@ -66,7 +66,7 @@ local function say(refusals, folder)
   require("pmclua.host.output").note("%s; temporary files go to %s", list, folder)
 end
 
---- Makes a folder of this user alone. Raises a problem that names each place and why it is none.
+--- Makes a folder of this user alone. Raises a problem that names each place and why it cannot be used.
 ---@param purpose string letters: "compile"
 ---@param options? { folders?: string[], for_code?: boolean } folders: where it may be, the best first; by default
 ---   TMPDIR, /tmp and /var/tmp; for_code: programs are to be run from it

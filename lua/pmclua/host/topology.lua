@@ -16,7 +16,7 @@ function M.root() return os.getenv "SYSFS_PATH" or "/sys" end
 
 local function root() return M.root() .. "/devices/system" end
 
---- The CPUs of a list such as "0,2-3", ascending, each once; nil and why where it is none.
+--- The CPUs of a list such as "0,2-3", ascending, each once; nil and why if it is no such list.
 ---@param text string
 ---@return integer[]? cpus
 ---@return string? why

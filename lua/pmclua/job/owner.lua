@@ -80,7 +80,7 @@ end
 
 local NEEDED = { "host", "pid", "restart" }
 
---- An owner from its text; nil where it is none.
+--- An owner from its text; nil if the text describes none.
 ---@param text string
 ---@return pmclua.job.Owner?
 function M.read(text)

@@ -180,12 +180,12 @@ local function is_definition(definition)
     and (definition.threshold == nil or can_compute(definition.threshold))
 end
 
---- The metric that stored data says; nil where it is none.
+--- The metric that stored data defines; nil if it defines none.
 ---@param definition table
 ---@return pmclua.Metric?
 function M.restore(definition) return is_definition(definition) and M.build(definition) or nil end
 
---- The metric that a stored text says; nil where it is none.
+--- The metric that a stored text defines; nil if it defines none.
 ---@param source string
 ---@return pmclua.Metric?
 function M.parse(source)

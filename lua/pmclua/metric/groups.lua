@@ -75,7 +75,7 @@ local function add_metric(group, set, line, written)
   else refuse(group, line, "a metric is written NAME = FORMULA [UNIT]: MEANING") end
 end
 
--- Takes a heading: the section that begins; nil where the line is none.
+-- Takes a heading. Returns the reader of its section's lines; nil: the line is no heading.
 local function heading(group, line, written)
   local where = written:match "^events%s*$" and "" or written:match "^events%s+on%s+(.-)%s*$"
   local set = group.sets[#group.sets]

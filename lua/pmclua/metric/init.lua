@@ -44,7 +44,7 @@ local M = lazy.fields({}, {
 
 -- ---- metrics of groups' files -------------------------------------------------------------------------
 
--- The metric that a line of a group's file defines, with the events that it needs. Nil and why it is none.
+-- The metric that a line of a group's file defines, with the events that it needs. Nil and what is wrong with the line.
 local function metric_of(group, set, entry)
   local metric, problem = formula.definition(entry.source)
   if not metric then return nil, groups.mistake(group, entry.line, tostring(problem)) end
@@ -240,7 +240,7 @@ function M.parse(text)
   return require("pmclua.metric.definition").labelled(metric, label_of(metric))
 end
 
--- Words of a formula outside of its unit; digits and exponents are none.
+-- Replaces names in a formula outside of its unit. Digits and exponents are no names.
 local function replace_names(source, by)
   return (source:gsub("()([%a_][%w_.:]*)", function(place, name)
     local is_name = by[name] and not source:sub(place - 1, place - 1):find "[%w.]"

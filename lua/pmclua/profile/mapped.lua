@@ -125,7 +125,7 @@ function M.is_unchanged(opened)
   return not (opened and opened.path) or core.signature(opened.path) == opened.signature
 end
 
---- Opens the symbols of a file that was mapped; nil where it cannot be had or is none.
+--- Opens the symbols of a file that was mapped; nil if the file is gone or has none.
 ---@param file pmclua.core.HitFile
 ---@return pmclua.OpenedFile? opened
 ---@return string? why there are none: "ELIBACC" without elfutils, else in words; nil: there is nothing to say

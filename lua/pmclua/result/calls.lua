@@ -308,7 +308,7 @@ local function from_buckets(spread, p)
   return value + (position - below) * (above - value), is_exact and is_above_exact
 end
 
---- A quantile of the calls; nil where there is none, or none that could be told from what probing costs.
+--- A quantile of the calls; nil if there are no calls, or it cannot be told from the cost of probing.
 ---@param event string
 ---@param p number from 0 to 1
 ---@param itself? boolean

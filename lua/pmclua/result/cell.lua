@@ -74,7 +74,7 @@ local function find_summary(cell, name)
   return summary
 end
 
---- The summary of an event or metric; raises for a name that is none.
+--- The summary of an event or metric; raises for any other name.
 ---@param name string
 ---@return pmclua.Summary
 function Cell:summary(name)

@@ -113,7 +113,8 @@ function M.medians(cell, values)
   return lists.map(groups, function(list) return middle(list, has_logarithms) end)
 end
 
--- The middle of what a side is to the reference in the pairs of a cluster, and the reference's own: as one value.
+-- One value for a side of a cluster: the reference's middle, times (or plus) the middle of the pairs' ratios (or
+-- differences) to the reference.
 local function relative(list, reference, has_logarithms)
   local own = middle(reference, has_logarithms)
   if order.are_equal(list) and order.are_equal(reference) then return list[1] end

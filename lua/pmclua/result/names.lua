@@ -21,7 +21,7 @@ local cell_fields = lists.set { "workload", "levels", "kind", "per", "number", "
 ---@return string?
 function M.reserved(name) return cell_fields[name] and "cells have a field of that name" or nil end
 
---- Whether Valgrind counted a pass: its times, and what else its runs have, are none of the program's.
+--- Whether Valgrind counted a pass: the times and other facts of its runs are not the program's.
 ---@param header table
 ---@param pass integer
 ---@return boolean

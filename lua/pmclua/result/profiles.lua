@@ -1,7 +1,7 @@
 --- profiles.lua: the profiles and traced system calls of a result's repetitions.
 --
--- Invariant: they are of a whole run: of no warm-up, of none that a signal or a limit ended, and of one that
--- ended with a status but 0 only where the experiment keeps these.
+-- Invariant: they are of whole runs: not of warm-ups, nor of runs that a signal or a limit ended. Runs with another
+-- status than 0 count only if the experiment keeps them.
 
 local lists = require "pmclua.base.lists"
 

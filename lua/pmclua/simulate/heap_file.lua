@@ -69,7 +69,7 @@ end
 
 local THREADS = lists.set { "pthread_create", "thrd_create", "start_thread", "clone3", "clone" }
 
---- The contents of a file's text; nil and why it is none.
+--- Parses a file's text; nil and why it cannot be parsed.
 ---@param text string
 ---@return pmclua.HeapFile?
 ---@return string? why

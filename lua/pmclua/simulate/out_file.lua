@@ -28,7 +28,7 @@ end
 
 local function words_of(line) return lists.collect(line:gmatch "%S+") end
 
---- The contents of a file's text; nil and why it is none.
+--- Parses a file's text; nil and why it cannot be parsed.
 ---@param text string
 ---@return pmclua.OutFile?
 ---@return string? why

@@ -229,7 +229,7 @@ function Running:run(how, look)
   return result, parsed
 end
 
---- The files of counts that a run left, by path; nil and why one of them is none.
+--- The files of counts that a run left, by path; nil and why one of them cannot be read.
 ---@param read fun(path: string): table?, string? what is in one
 ---@return table[]? each with `pid`
 ---@return string? why

@@ -52,7 +52,7 @@ local function read_list(entry, name, names)
   end)
 end
 
---- The system calls of a line. Raises a text where they are none.
+--- The system calls of a line. Raises a text if a member is malformed.
 ---@param entry table the line's object
 ---@return pmclua.SystemCalls
 function M.read(entry)

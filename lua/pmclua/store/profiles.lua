@@ -2,7 +2,7 @@
 --- line, and back.
 --
 -- Invariant: what is written reads back equal. A line is used only where every member is of its kind;
--- lines whose repetition does not follow (the run was killed between them) are of nobody and are dropped.
+-- lines whose repetition does not follow (the run was killed between them) are orphans, and are dropped.
 
 local calls = require("pmclua.base.lazy").module "pmclua.store.calls"
 local core = require "pmclua.core"

@@ -182,7 +182,7 @@ end
 ---@field is_plain boolean it can be appended to: it is neither compressed nor a stream
 ---@field is_stream boolean it can be read once
 
---- Opens a result file. Raises an error object where it is none, or of another schema.
+--- Opens a result file. Raises an error object if it is no result, or of another schema.
 ---@param path string
 ---@param rest? string what follows the file's text: Writer:unwritten
 ---@return pmclua.store.Stored

@@ -123,7 +123,7 @@ local function end_ns(record)
 end
 
 --- Takes a record. It is in the file 0.2 s after it ended at the latest, if `tick` is called.
---- Raises where it is none of the plan, and where the file cannot be written (the record is kept).
+--- Raises if the plan has no such record, or the file cannot be written (the record is kept).
 ---@param record table store/README.md, "The record"
 function Writer:add(record)
   encoding.check(self.encoder, record)

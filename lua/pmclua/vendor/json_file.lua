@@ -1,5 +1,5 @@
---- json_file.lua: JSON whose mistakes cost what is mistaken: where a file as a whole is none, each object of its
---- lists is read by itself.
+--- json_file.lua: JSON in which a mistake costs only the object that has it: if a file as a whole cannot be parsed,
+--- each object of its lists is parsed by itself.
 
 local core = require "pmclua.core"
 local lists = require "pmclua.base.lists"
@@ -82,7 +82,7 @@ local TEXT_OF = {
   boolean = function(value) return value and "1" or nil end,
 }
 
---- The fields of an object that are texts, or what can be written as one: 3 is "3", true is "1"; no others.
+--- The fields of an object that are texts or can be written as such: 3 is "3", true is "1"; no others.
 ---@param object any
 ---@return table<string, string> texts
 ---@return string? other a field that is no text
@@ -95,7 +95,7 @@ function M.texts(object)
   return texts, other
 end
 
---- The objects of a list; empty where it is none.
+--- The objects of a list; empty if it is no list.
 ---@param list any
 ---@return table[]
 function M.objects(list)

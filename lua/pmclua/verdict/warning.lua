@@ -291,7 +291,7 @@ function checks.kept_off(cell)
     "stop that (another perf, an NMI watchdog), or count fewer events at once"
 end
 
---- Whether a repetition waited for a CPU for more than the margin; what any wake-up takes is none.
+--- Whether a repetition waited for a CPU for more than the margin. The delay of an ordinary wake-up does not count.
 ---@param wait_ns number
 ---@param wall_ns number
 ---@param margin number

@@ -1,8 +1,8 @@
 --- suspects.lua: whatever else was counted and differs between the two sides. They come with the
 --- difference, and may be its cause, its effect, or neither.
 --
--- Differences below the margin are none. The others are judged together: at most 5 % of those listed are expected to be
--- chance (Benjamini and Hochberg 1995). Times and nodes of a tree are in the ledgers instead.
+-- Differences below the margin do not count. The others are judged together: at most 5 % of those listed are expected
+-- to be chance (Benjamini and Hochberg 1995). Times and nodes of a tree are in the ledgers instead.
 
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"

@@ -30,7 +30,7 @@ end
 
 local stand_in                          -- for the folder of compiled kernels; goes with this process
 
--- Makes it, and says once why the user's own is none.
+-- Makes it, and says once why the user's own folder cannot be used.
 local function use_stand_in(why)
   stand_in = temporary_folders.make("kernels", { for_code = true })
   require("pmclua.host.output").note("compiled kernels are not kept: %s; set XDG_CACHE_HOME to a folder of "

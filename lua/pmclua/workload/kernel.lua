@@ -163,8 +163,8 @@ local function parameters(self, levels)
   return lists.assignments(values)
 end
 
---- The number of threads for these levels; 0: the runner's own. Raises an error object where what the script
---- says is none.
+--- The number of threads for these levels; 0: the runner's own. Raises an error object if the script gives
+--- something else.
 function Kernel:thread_count(levels)
   local asked = self.threads
   if asked == nil then return 0 end

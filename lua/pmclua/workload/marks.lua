@@ -117,7 +117,7 @@ end
 ---@param most_ns number since the table was made
 ---@return pmclua.Mark[] marks none where the table is damaged
 ---@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept; or `damage`,
----   what of it cannot be true
+---   the first value that cannot be true
 function M.read(file, layout, most_ns)
   local contents, damage = binding.read(file, layout, most_ns)
   if not contents then return {}, { damage = damage } end

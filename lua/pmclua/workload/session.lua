@@ -214,8 +214,8 @@ end
 -- report a command's end.
 local GRACE_NS, LAUNCH_GRACE_NS = 2e9, 8e9
 
--- A kernel's repetition that an interrupt finds running may end by itself for so long: nobody would wait for one that
--- never does. What a command does with an interrupt of its own is its business.
+-- After an interrupt the running repetition of a kernel has this long to end by itself: some never end. A command
+-- handles the interrupt itself.
 local INTERRUPTED_NS = 2e8
 
 -- While one waits, whoever has something to do in the meantime (the store: to write) is asked this often.

@@ -156,7 +156,7 @@ function M.find(session, unit, init, body)
   end
   local kept = { before = {}, after = {} }
   for i, name in ipairs(names) do
-    -- The C library's own, as signgam: gcc says of an undeclared name only once that it is none.
+    -- Names of the C library, such as signgam, are left out: gcc reports each undeclared name only once.
     local outside = ("outside:%d:"):format(i)
     local is_outside = not (refused[outside .. "object"] or refused[outside .. "assignable"])
     for _, scope in ipairs { "before", "after" } do
@@ -217,7 +217,7 @@ end
 
 -- ---- what the compiler made of it --------------------------------------------------------------------------
 
--- An instruction of a listing, without its comment; nil where the line is none.
+-- An instruction of a listing, without its comment; nil: the line has none.
 local function instruction(line)
   local code = line:match "^%s+(%a.-)%s*$"
   return code and (code:gsub("%s+##? .*$", ""):gsub("%s*//.*$", ""):gsub("%s+", " "))

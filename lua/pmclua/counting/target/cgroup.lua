@@ -103,7 +103,7 @@ end
 ---@field id string
 ---@field below? string the name of another one in the list that it is below, and that counts its tasks too
 
---- The cgroups of these names, each once. Raises a problem where there is none of a name.
+--- The cgroups of these names, each once. Raises a problem if a name has none.
 ---@param names string[]
 ---@return pmclua.Cgroup[]
 ---@return string[] notes what was named twice

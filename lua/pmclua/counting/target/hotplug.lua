@@ -26,7 +26,7 @@ local M = {}
 
 local SOFTWARE, DUMMY = 1, 9            -- linux/perf_event.h
 
---- How many descriptors it takes for so many CPUs of a target.
+--- How many descriptors it takes for this many CPUs of a target.
 ---@param target pmclua.Target
 ---@param cpus integer
 ---@return integer
@@ -81,7 +81,7 @@ local function unknown(self)
   return #cpus > 0 and lists.set(cpus)
 end
 
---- Counting begins: what the CPUs that are offline now have done before is none of it.
+--- Counting begins: earlier work of CPUs that are offline now does not count.
 function Hotplug:start()
   local others = unknown(self)
   self.before = others and interrupts_of(others) or {}

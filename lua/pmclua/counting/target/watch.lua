@@ -298,7 +298,7 @@ function Watch:part_offset(number) return self.width * number end
 --- Where the words of group `number` begin, from 0.
 function Watch:group_offset(number) return self.offsets[number] end
 
--- A count that is known to be partial is none.
+-- Counts that are known to be partial are marked as lost.
 local function lose_all(self, buffer)
   for part = 0, #self.parts do
     for i, group in ipairs(self.groups) do
