@@ -183,10 +183,10 @@ static void push_arguments(lua_State *L, int argc, char **argv)
     }
 }
 
-/* Puts `search` right after package.preload's loader. */
+/* Puts `search` before package.preload's loader, which asks the dynamic linker for each name. */
 static const char load_cli[] = "local search, open_embedded = ...\n"
                                "package.preload['pmclua.embedded'] = open_embedded\n"
-                               "table.insert(package.loaders, 2, search)\n"
+                               "table.insert(package.loaders, 1, search)\n"
                                "return require('pmclua.cli').main";
 
 /* Runs pmclua.cli's main(arguments); its result is the exit status. Protected. */

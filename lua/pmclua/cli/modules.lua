@@ -119,7 +119,7 @@ function M.install()
   local user = { path = given("LUA_PATH", system.path) or system.path,
     cpath = given("LUA_CPATH", system.cpath) or system.cpath }
   package.path, package.cpath = user.path, user.cpath
-  table.insert(package.loaders, 3, needed_loader(system, user))      -- after package.preload and main.c's
+  table.insert(package.loaders, 3, needed_loader(system, user))      -- after main.c's and package.preload
   table.insert(package.loaders, 4, beside_script)
   table.insert(package.loaders, explain_absence)
 end

@@ -228,13 +228,14 @@ function M.read_beginning(path, bytes)
   return answer(path, with_plain(path, ANYBODY, function(fd) return read_up_to(fd, bytes) end))
 end
 
+local stat_words, stat_times            -- made once
+
 --- lstat: { uid, mode, bytes, mtime_ns }, or nil, errno name, number.
 function M.stat(path)
-  local uid, mode = ffi.new "uint32_t[1]", ffi.new "uint32_t[1]"
-  local bytes, mtime = ffi.new "uint64_t[1]", ffi.new "uint64_t[1]"
-  local result = C.pmclua_stat(path, uid, mode, bytes, mtime)
+  if not stat_words then stat_words, stat_times = ffi.new "uint32_t[2]", ffi.new "uint64_t[2]" end
+  local result = C.pmclua_stat(path, stat_words, stat_words + 1, stat_times, stat_times + 1)
   if result < 0 then return refused(result) end
-  return { uid = uid[0], mode = mode[0], bytes = tonumber(bytes[0]), mtime_ns = exact(mtime[0]) }
+  return { uid = stat_words[0], mode = stat_words[1], bytes = tonumber(stat_times[0]), mtime_ns = exact(stat_times[1]) }
 end
 
 ---@class pmclua.core.Identity times are those of `core.now_ns`; 0: before that began

@@ -199,7 +199,8 @@ local known = {}
 
 local function find_in(topic, name)
   local text = text_of(topic)
-  local line = text:find(("\n%s("):format(name), 1, true)
+  -- Functions are part of something: "pmc.measure", "result:cells".
+  local line = name:find "[.:]" and text:find(("\n%s("):format(name), 1, true)
   if line then return entry_at(topic, line + 1) end
   indices[topic] = indices[topic] or places_of(text)
   return indices[topic][name] and entry_at(topic, indices[topic][name])
