@@ -55,6 +55,18 @@ describe("starting", function()
       end
     end)
 
+  it("counts a command without the modules that launches, pins and other kinds of workloads need", function()
+    local result = support.pmclua { "-e", [[
+      pmc.measure("true", { events = "page-faults", repetitions = 1, warmup = 0 })
+      for name in pairs(package.loaded) do print(name) end]] }
+    assert.equal(0, result.status, result.err)
+    assert.is_truthy(result.out:find "pmclua%.experiment%.run\n")
+    local others = { "experiment.launching", "workload.pinning", "workload.kernel", "host.topology" }
+    for _, name in ipairs(others) do
+      assert.is_nil(result.out:find("pmclua." .. name .. "\n", 1, true), name)
+    end
+  end)
+
   it("lists events and metrics without LPeg", function()
     assert.is_nil(strace({ support.program, "events" }):find("lpeg", 1, true))
   end)

@@ -235,7 +235,8 @@ function M.stat(path)
   if not stat_words then stat_words, stat_times = ffi.new "uint32_t[2]", ffi.new "uint64_t[2]" end
   local result = C.pmclua_stat(path, stat_words, stat_words + 1, stat_times, stat_times + 1)
   if result < 0 then return refused(result) end
-  return { uid = stat_words[0], mode = stat_words[1], bytes = tonumber(stat_times[0]), mtime_ns = exact(stat_times[1]) }
+  return { uid = stat_words[0], mode = stat_words[1], bytes = tonumber(stat_times[0]),
+    mtime_ns = exact(stat_times[1]) }
 end
 
 ---@class pmclua.core.Identity times are those of `core.now_ns`; 0: before that began

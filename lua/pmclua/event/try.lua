@@ -29,7 +29,7 @@ local do_fire                           -- found out when it is first asked; nil
 
 -- Why a breakpoint would always read 0 here; nil where one counts, or none can be set to try.
 local function never_fires(attr)
-  if kinds.type_of(attr) ~= BREAKPOINT then return nil end
+  if tonumber(attr.type) ~= BREAKPOINT then return nil end
   if do_fire == nil then
     local fires, why = core.breakpoints_fire()
     if why then return "whether breakpoints count here is not known: " .. why end

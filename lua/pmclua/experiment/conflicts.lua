@@ -6,7 +6,8 @@ local layout = require "pmclua.experiment.layout"
 local checking = require "pmclua.base.arguments"
 local lists = require "pmclua.base.lists"
 local cell_names = require "pmclua.result.names"
-local pinning = require "pmclua.workload.pinning"
+local pinning = require("pmclua.base.lazy").module "pmclua.workload.pinning"
+local workload_kinds = require "pmclua.workload"
 
 local M = {}
 
@@ -68,7 +69,7 @@ end
 
 -- A launch is repeated whole, and its tasks run elsewhere.
 local function check_launch(declaration, wrong)
-  if not lists.any(declaration.workloads, function(workload) return workload.launch end) then return end
+  if not workload_kinds.are_launched(declaration.workloads) then return end
   check_takes(declaration, "launch", "launch is for commands", wrong)
   exclude(declaration, "launch", { "target", "delay", "sample", "system_calls", "build" }, wrong)
   exclude(declaration, "launch", { "pin" }, wrong, ": the launcher places its tasks")

@@ -18,13 +18,6 @@ local M = {}
 local Launching = {}
 Launching.__index = Launching
 
---- Whether any workload of a declaration is launched; then all are, those that name no launcher as one task.
----@param declaration pmclua.Declaration
----@return boolean
-function M.is_asked(declaration)
-  return lists.any(declaration.workloads, function(workload) return workload.launch ~= nil end)
-end
-
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@return pmclua.Launching

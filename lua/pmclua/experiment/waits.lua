@@ -7,6 +7,7 @@
 local core = require "pmclua.core"
 local tool = require "pmclua.event.tool"
 local warning = require("pmclua.base.lazy").module "pmclua.verdict.warning"
+local workload_kinds = require "pmclua.workload"
 
 local M = {}
 
@@ -30,7 +31,7 @@ Waits.__index = Waits
 function M.new(declaration)
   local accounts = tool.accounts_of(declaration.events)
   local looks = not declaration.target and not declaration.regions
-    and not require("pmclua.experiment.launching").is_asked(declaration)
+    and not workload_kinds.are_launched(declaration.workloads)
   return setmetatable({ accounts = accounts, looks = looks, runs = {}, wall = {}, of = {},
     margin = declaration.margin.default }, Waits)
 end

@@ -92,10 +92,12 @@ end
 
 local KIND, FOLDER, STICKY, GROUP_OR_OTHERS, OTHERS_WRITE = 0xf000, 0x4000, 0x200, 0x3f, 0x2
 
--- Root, by whatever number it has here, or this user.
+local root_uid                          -- its number here, found once
+
+-- Root, or this user.
 local function is_trusted(uid)
-  local root = core.stat "/"
-  return root and uid == root.uid or uid == core.uid()
+  root_uid = root_uid or (core.stat "/" or {}).uid
+  return uid == root_uid or uid == core.uid()
 end
 
 --- Whether each folder and link on the path belongs to this user or root, and none is writable by all, except as

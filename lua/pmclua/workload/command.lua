@@ -1,6 +1,7 @@
 --- command.lua: a command as a workload: run by the runner, counted from exec to exit with all its threads and
 --- children.
 
+local bit = require "bit"
 local check = require "pmclua.base.arguments"
 local core = require "pmclua.core"
 local explain = require "pmclua.explain"
@@ -92,6 +93,15 @@ function Command:program(levels)
   end
 end
 
+local KIND, REGULAR = 0xf000, 0x8000
+
+-- Whether what is at a path, or what its link leads to, is a pipe with a name.
+local function is_pipe(path)
+  local facts = core.stat(path)
+  local is_regular = facts and bit.band(facts.mode, KIND) == REGULAR
+  return not is_regular and require("lfs").attributes(path, "mode") == "named pipe"
+end
+
 local ENOENT, EACCES = 2, 13
 
 --- The problem with argv[0], if it can be seen now: an error object, or nil. What opens a program itself, as Valgrind
@@ -101,8 +111,7 @@ function Command:problem(levels)
   local launcher = self.launch and self.launch[1] and command.new(self.launch)
   local missing = launcher and launcher:problem(levels)
   if missing then return missing end
-  local is_pipe = path and require("lfs").attributes(path, "mode") == "named pipe"
-  if path and not is_pipe then return nil end
+  if path and not is_pipe(path) then return nil end
   if folder and not core.stat(folder) then return explain.system(ENOENT, "run in the folder", folder) end
   return explain.system(path and EACCES or ENOENT, "execute", name_of(self, levels))
 end

@@ -49,6 +49,13 @@ local function command_of(words)
   return nil, tostring(type(made) == "table" and made.message or made)
 end
 
+--- Whether any of them is launched; then all are, those that name no launcher as one task.
+---@param workloads table[]
+---@return boolean
+function workload.are_launched(workloads)
+  return lists.any(workloads, function(made) return made.launch ~= nil end)
+end
+
 --- The same workload under another name; the one that was given keeps its own.
 ---@param original table
 ---@param name string
