@@ -292,7 +292,7 @@ function M.bisect(options)
   local repo = repository.open(options.folder or ".")
   local workload, why = require("pmclua.workload").from(options.workload)
   if not workload then misuse("bisect: %s", why) end
-  if workload.in_process then misuse "bisect: a Lua function is the same at each commit" end
+  if not workload.move then misuse "bisect: a Lua function is the same at each commit" end
   local margin = number_of(units.share, options.margin, "bisect: margin")
   local budget = number_of(units.seconds, options.budget, "bisect: budget") or BUDGET_S
   if options.layouts and options.build:find("{seed}", 1, true) then

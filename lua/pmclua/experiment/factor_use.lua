@@ -11,11 +11,6 @@ local M = {}
 
 local HOOKS = { "setup", "prepare", "conclude", "cleanup" }
 
--- The fields of a workload into which levels are filled: those where braces mean nothing else, and the others.
-local STRICT = { command = { "asked", "launch_asked", "cwd", "stdin" },
-  kernel = { "source", "library", "symbol", "cc", "cpus", "threads" } }
-local OTHERS = { command = { "argv", "env", "launch" }, kernel = { "cflags", "libs", "params" } }
-
 local function strings_of(workload, fields)
   local list = {}
   for _, field in ipairs(fields or {}) do
@@ -72,8 +67,8 @@ function M.check(declaration, wrong)
       if not (known[name] or warned[name]) then wrong("%s", no_factor(workload, name, names)) end
       warned[name] = true
     end
-    for _, name in ipairs(names_in(workload, STRICT[workload.kind])) do refuse(name) end
-    for _, name in ipairs(names_in(workload, OTHERS[workload.kind])) do
+    for _, name in ipairs(names_in(workload, workload.filled)) do refuse(name) end
+    for _, name in ipairs(names_in(workload, workload.may_be_filled)) do
       if text.nearest(name, names) then refuse(name) end
     end
   end
@@ -81,26 +76,11 @@ end
 
 -- ---- factors that no workload uses -----------------------------------------------------------------------
 
-local function takes_levels(fn)
-  local about = type(fn) == "function" and debug.getinfo(fn, "u")
-  return about and (about.nparams > 0 or about.isvararg)
-end
-
--- Whether a kernel may ask for the level by name: always true where its whole source is not at hand.
-local function may_ask(workload, name)
-  if workload.threads == name then return true end
-  local ok, identity = pcall(workload.identity, workload)
-  local source = ok and identity[1]
-  if not source or source:find '#%s*include%s*"' then return true end
-  return source:find('"' .. name .. '"', 1, true) ~= nil
-end
-
 local function uses(workload, name)
-  for _, fields in ipairs { STRICT, OTHERS } do
-    if lists.contains(names_in(workload, fields[workload.kind]), name) then return true end
+  for _, fields in ipairs { workload.filled, workload.may_be_filled } do
+    if lists.contains(names_in(workload, fields), name) then return true end
   end
-  if workload.kind == "function" then return takes_levels(workload.fn) end
-  return workload.kind == "kernel" and may_ask(workload, name)
+  return workload.may_ask and workload:may_ask(name)
 end
 
 --- A remark on each factor that makes no difference to any workload.
@@ -110,7 +90,10 @@ function M.remarks(declaration)
   return lists.map(lists.column(declaration.factors, "name"), function(name)
     local is_used = layout.FACTORS[name]
       or lists.any(all_of(declaration), function(workload) return uses(workload, name) end)
-      or lists.any(HOOKS, function(hook) return takes_levels(declaration[hook]) end)
+      or lists.any(HOOKS, function(hook)
+        local fn = declaration[hook]
+        return type(fn) == "function" and require("pmclua.workload.func").takes_levels(fn)
+      end)
     return not is_used and UNUSED:format(name, name, name) or nil
   end)
 end

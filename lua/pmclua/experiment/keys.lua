@@ -130,9 +130,8 @@ function check.workloads(value, wrong)
     local made, why = workload.from(item, name)
     if made then
       list[#list + 1] = made
-      -- Functions have no name of their own; at the prompt all stand in line 1. A command against itself
-      -- shows what chance alone does.
-      if (made.kind == "function" or type(item) == "string") and not name then
+      -- At the prompt all functions stand in line 1. A command against itself shows what chance alone does.
+      if (made.is_unnamed or type(item) == "string") and not name then
         made.name = another_name(made.name, seen)
       end
       if seen[made.name] then

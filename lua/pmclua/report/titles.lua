@@ -75,12 +75,10 @@ local function how_counted(cell)
   if cell.fitted and least ~= most then
     return ("fit over %s … %s iterations"):format(text.count(least), text.count(most))
   end
-  if cell.per ~= "iteration" or not least then
-    return cell.kind == "function" and "a Lua function" or "per run"
-  end
-  local unit = cell.kind == "function" and "per call of a Lua function" or "per iteration"
-  if least == most then return ("%s, of %s"):format(unit, text.count(least)) end
-  return ("%s, of %s … %s"):format(unit, text.count(least), text.count(most))
+  local units = kinds.of(cell.kind).units
+  if cell.per ~= "iteration" or not least then return units.run end
+  if least == most then return ("%s, of %s"):format(units.iteration, text.count(least)) end
+  return ("%s, of %s … %s"):format(units.iteration, text.count(least), text.count(most))
 end
 
 local function add(parts, part)

@@ -11,7 +11,6 @@ local experiments = require "pmclua.experiment"
 local lists = require "pmclua.base.lists"
 local output = require "pmclua.host.output"
 local placing = require "pmclua.experiment.placing"
-local shellwords = require "pmclua.workload.shellwords"
 local stored = require "pmclua.why.stored"
 
 local M = {}
@@ -51,15 +50,9 @@ end
 local function workload_of(experiment, cell, code)
   local workload = lists.by(experiment.declaration.workloads, "name")[cell.workload]
   local placed = require("pmclua.workload").renamed(workload, cell:label())
-  local levels = placing.levels(experiment.declaration, cell, code)
-  if placed.kind == "command" then
-    placed.argv = shellwords.fill_all(placed.argv, levels)
-    placed.cwd = placed.cwd and shellwords.fill(placed.cwd, levels)
-    placed.stdin = placed.stdin and shellwords.fill(placed.stdin, levels)
-  elseif placed.kind == "kernel" then
-    placed.params = lists.copy(placed.params or {})
-    for factor, level in pairs(cell.levels) do placed.params[factor] = level end
-  end
+  local levels = cell.levels
+  if workload.takes["layout.build"] then levels = placing.levels(experiment.declaration, cell, code) end
+  if placed.fix then placed:fix(levels) end
   return placed
 end
 

@@ -25,6 +25,8 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field grace_ns? number between SIGTERM and SIGKILL at its time limit
 ---@field asked? string of a command string, what is outside its quotes
 local Command = kinds.class "command"
+Command.filled, Command.may_be_filled =
+  { "asked", "launch_asked", "cwd", "stdin" }, { "argv", "env", "launch" }
 Command.__tostring = function(self) return "command: " .. self.name end
 
 local command = { Command = Command }
@@ -66,6 +68,20 @@ function command.new(spec)
   if type(named.launch) == "string" then self.launch_asked = unquoted(named.launch) end
   self.name = named.name or (named.shell and list[1]) or shellwords.join(self.argv)
   return setmetatable(self, Command)
+end
+
+--- Fixes it at levels: it has no factors any more.
+---@param levels table
+function Command:fix(levels)
+  self.argv = shellwords.fill_all(self.argv, levels)
+  self.cwd = self.cwd and shellwords.fill(self.cwd, levels)
+  self.stdin = self.stdin and shellwords.fill(self.stdin, levels)
+end
+
+--- Has it run in a folder, in which its own is looked for.
+---@param folder string absolute
+function Command:move(folder)
+  self.cwd = self.cwd and require("pmclua.host.paths").from(folder, self.cwd) or folder
 end
 
 -- ---- finding the program before anything runs ----

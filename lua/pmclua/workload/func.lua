@@ -30,6 +30,16 @@ function Function:identity()
   return { info.source, info.linedefined }
 end
 
+--- Whether a function has a parameter for the factor levels.
+---@param fn function
+---@return boolean
+function func.takes_levels(fn)
+  local about = debug.getinfo(fn, "u")
+  return about.nparams > 0 or about.isvararg
+end
+
+function Function:may_ask() return func.takes_levels(self.fn) end
+
 -- The attrs of a group, without inheritance where it is to be read in user space. Otherwise threads that the
 -- function starts are counted unless the script says not.
 local function attrs_of(group)

@@ -1,11 +1,13 @@
 --- workload/init.lua: what is measured. One interface:
 --
---   workload.name, .kind ("command", "kernel", "function"), .per ("run" or "iteration")
+--   workload.name, .kind, and the facts of its kind (kinds.lua)
 --   workload:problem(levels, session) -> error object or nil    what can be seen before running
 --                                        nil, compiled          of a kernel: for `define`
+--   workload:identity() -> list                                 equal where a stored result can be resumed
 --   workload:define(message, levels, options)                   its definition for the runner
 --   workload:complaint(result) -> text or nil                   what ended a repetition badly
--- and for what runs in this process (in_process): open_groups, measure, close_groups.
+-- and for what runs in this process (in_process): open_groups, measure, close_groups. What only some kinds can do is a
+-- method of theirs, of which callers ask whether it is there.
 
 local command = require "pmclua.workload.command"
 local lists = require "pmclua.base.lists"
@@ -72,9 +74,8 @@ end
 ---@param name? string
 ---@return table
 function workload.within(original, folder, name)
-  local placed, paths = workload.renamed(original, name or original.name), require "pmclua.host.paths"
-  if placed.kind == "command" then placed.cwd = placed.cwd and paths.from(folder, placed.cwd) or folder
-  else placed.folder = folder end
+  local placed = workload.renamed(original, name or original.name)
+  placed:move(folder)
   return placed
 end
 

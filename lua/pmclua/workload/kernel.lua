@@ -20,6 +20,8 @@ local shellwords = require "pmclua.workload.shellwords"
 ---@field generate? fun(session: pmclua.Session, unit: table, levels: table): string its source for them
 ---@field copies? fun(levels: table, look: fun(): pmclua.Copies): pmclua.Copies? a snippet's machine code
 local Kernel = kinds.class "kernel"
+Kernel.filled = { "source", "library", "symbol", "cc", "cpus", "threads" }
+Kernel.may_be_filled = { "cflags", "libs", "params" }
 Kernel.__tostring = function(self) return "kernel: " .. self.name end
 
 local kernel = { Kernel = Kernel }
@@ -39,6 +41,17 @@ function kernel.new(spec)
   self.folder, self.has_script = paths.script_folder or ".", paths.script_folder ~= nil
   return setmetatable(self, Kernel)
 end
+
+--- Fixes it at levels, as parameters.
+---@param levels table
+function Kernel:fix(levels)
+  self.params = lists.copy(self.params or {})
+  for factor, level in pairs(levels) do self.params[factor] = level end
+end
+
+--- Has its files be looked for in a folder.
+---@param folder string absolute
+function Kernel:move(folder) self.folder = folder end
 
 -- ---- the shared object ----
 
@@ -152,6 +165,17 @@ function Kernel:identity()
   if self.source and not self.source:find "{" then text = source_unit(self, {}).text end
   return { text, self.library, self.symbol, self.params, self.cc, self.cflags, self.libs, self.threads,
     self.cpus }
+end
+
+--- Whether it may ask for a factor's level by name: always true where its whole source is not at hand.
+---@param name string
+---@return boolean
+function Kernel:may_ask(name)
+  if self.threads == name then return true end
+  local ok, identity = pcall(self.identity, self)
+  local source = ok and identity[1]
+  if not source or source:find '#%s*include%s*"' then return true end
+  return source:find('"' .. name .. '"', 1, true) ~= nil
 end
 
 -- ---- running ----

@@ -16,7 +16,9 @@ local M = {}
 ---@field why_not_simulated? string of its name: why there is no simulator for `counts`
 ---@field takes table<string, true> keys of an experiment that not every kind takes; "simulated lines": simulated events
 ---  in `sample`
-local ANY = { simulators = {}, takes = {} }
+---@field units table<"run"|"iteration", string> what a value is per, in words
+---@field is_unnamed? boolean what a script writes has no name by which two differ
+local ANY = { simulators = {}, takes = {}, units = { run = "per run", iteration = "per iteration" } }
 
 ---@type table<string, pmclua.WorkloadKind>
 local KINDS = {
@@ -25,7 +27,8 @@ local KINDS = {
     takes = { delay = true, launch = true, regions = true, system_calls = true, ["layout.build"] = true,
       ["sample.heap"] = true, ["sample.confirm"] = true, ["simulated lines"] = true } },
   kernel = { per = "iteration", in_runner = true, simulators = { counts = "kernel" } },
-  ["function"] = { per = "run", in_process = true,
+  ["function"] = { per = "run", in_process = true, is_unnamed = true,
+    units = { run = "a Lua function", iteration = "per call of a Lua function" },
     why_not_simulated = "%s is a Lua function, which runs in pmclua itself: Valgrind counts what it runs "
       .. "itself" },
 }
