@@ -5,7 +5,8 @@
 -- Fails if a module requires one of a later room, is missing from the map, declares a class that another one
 -- declares too, exports a function that only tests use, or opens files and streams that others are to open; if
 -- a C file includes a header of a later folder, or a header declares a function that no other file uses; if
--- the comment that begins a file names another one; and if a file is too long to be read at a sitting. The order is that of the rows in these tables.
+-- the comment that begins a file names another one; if a workload's kind is tested outside of its room; and if a
+-- file is too long to be read at a sitting. The order is that of the rows in these tables.
 
 local findings = {}
 local function find(form, ...) findings[#findings + 1] = form:format(...) end
@@ -131,6 +132,33 @@ local function check_openers(path, text)
   end
 end
 
+-- What callers want to know of a workload's kind is a fact of its row, or of its own file (lua/pmclua/workload/README.md).
+-- By file, how many lines have a test of a kind, or a table by kind, all the same. The list may only shrink; why/ tests
+-- there whose code a line is, which may be Linux's.
+local KINDS = "lua/pmclua/workload/kinds.lua"
+local TESTS_OF_KINDS = { ["lua/pmclua/experiment/provenance.lua"] = 1, ["lua/pmclua/why/linux.lua"] = 2,
+  ["lua/pmclua/why/lines.lua"] = 1 }
+
+local function kinds_of_workloads()
+  local names, rows = {}, read(KINDS):match "\nlocal KINDS = {\n(.-)\n}"
+  for name in ("\n" .. rows):gmatch "\n  %[?\"?([%w_]+)\"?%]? = {" do names[name] = true end
+  return names
+end
+
+local function is_test_of_kind(line, kinds)
+  local name = line:match 'kind%s*[=~]=%s*"([%w_]+)"' or line:match '"([%w_]+)"%s*[=~]=%s*[%w_.]*kind%f[^%w_]'
+  return kinds[name or ""] or line:find "%[[%w_.]*workload%.kind%]" ~= nil
+end
+
+local function check_kinds(path, text, kinds)
+  local count, allowed = 0, TESTS_OF_KINDS[path] or 0
+  for line in without_comments(text):gmatch "[^\n]+" do
+    if is_test_of_kind(line, kinds) then count = count + 1 end
+  end
+  if count > allowed then find("%s: it tests a workload's kind: ask for a fact of %s", path, KINDS) end
+  if count < allowed then find("%s: tests/rooms.lua allows it more tests of kinds than it has", path) end
+end
+
 for _, path in ipairs(files("lua -name '*.lua'", "scripts -name '*.lua'", "core -name '*.lua'")) do
   count_uses(read(path))
 end
@@ -144,6 +172,10 @@ for _, path in ipairs(LUA) do
   check_openers(path, text)
 end
 for _, path in ipairs(files "scripts -name '*.lua'") do check_openers(path, read(path)) end
+local kinds = kinds_of_workloads()
+for _, path in ipairs(files("lua -name '*.lua'", "scripts -name '*.lua'")) do
+  if not path:find "^lua/pmclua/workload/" then check_kinds(path, read(path), kinds) end
+end
 
 -- ---- C -------------------------------------------------------------------------------------------------
 

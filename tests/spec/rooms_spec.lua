@@ -8,12 +8,14 @@ local CHECK = support.root .. "/tests/rooms.lua"
 local function tree()
   return {
     ["lua/README.md"] = "# lua\n\n## Rooms\n\n| room | what | modules |\n|---|---|---|\n"
-      .. "| base | text | text |\n| cli | options | options |\n\n## End\n",
+      .. "| base | text | text |\n| workload | kinds | kinds |\n| cli | options | options |\n\n## End\n",
     ["lua/REFERENCE.md"] = "# reference\n",
     ["lua/pmclua/init.lua"] = 'return require "pmclua.cli.options"\n',
     ["lua/pmclua/base/text.lua"] = "---@class pmclua.Text\nlocal M = {}\n\nfunction M.short() end\n\n"
       .. "return M\n",
     ["lua/pmclua/cli/options.lua"] = 'local text = require "pmclua.base.text"\ntext.short()\nreturn {}\n',
+    ["lua/pmclua/workload/kinds.lua"] = 'local KINDS = {\n  command = { per = "run" },\n'
+      .. '  ["function"] = { per = "run" },\n}\nif kind == "command" then return KINDS end\n',
     ["scripts/first.lua"] = "return {}\n",
     ["tests/run.lua"] = "return {}\n",
     ["core/README.md"] = "# core\n\n## Folders\n\n| folder | what |\n|---|---|\n| host | facts |\n"
@@ -91,6 +93,22 @@ describe("the check of rooms", function()
       { ["lua/pmclua/base/text.lua"] = "--- words.lua: words.\n" .. tree()["lua/pmclua/base/text.lua"] })
     finds("core/host/host.h: it begins with the name host.c",
       { ["core/host/host.h"] = "/*\n * host.c: facts.\n */\n" .. tree()["core/host/host.h"] })
+  end)
+
+  it("finds tests of a workload's kind, and tables by kind, outside of its room", function()
+    local tests = { 'cell.kind == "command"', '"function" ~= workload.kind', "WORDS[cell.workload.kind]" }
+    for _, test in ipairs(tests) do
+      finds("scripts/first.lua: it tests a workload's kind: ask for a fact of lua/pmclua/workload/kinds.lua",
+        { ["scripts/first.lua"] = ("return %s\n"):format(test) })
+    end
+    local others = 'return opt.kind == "scaling" or type(f) == "function"\n'
+    assert.equal("", findings({ ["scripts/first.lua"] = others }).out)
+  end)
+
+  it("finds fewer tests of a kind than it allows", function()
+    local path = "lua/pmclua/why/lines.lua"
+    assert.is_truthy(findings({ [path] = "return {}\n" }).out
+      :find(path .. ": tests/rooms.lua allows it more tests of kinds than it has", 1, true))
   end)
 
   it("finds what opens files or writes to streams, and has others for it", function()
