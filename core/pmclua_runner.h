@@ -42,7 +42,7 @@ enum pmclua_field {
     PMCLUA_F_THREADS,          /* u64: 0 or absent: the runner's own thread alone */
     /* both */
     PMCLUA_F_CPUS,             /* text "0,2-3": pin the command; or thread i to the i-th CPU, in turn */
-    /* a command's regions; each begins with its name, and what follows is of it */
+    /* a command's regions; each begins with its name, and what follows belongs to it */
     PMCLUA_F_REGION,           /* text: a region begins: its name */
     PMCLUA_F_REGION_FLAGS,     /* u64 of enum pmclua_region_flag */
     PMCLUA_F_REGION_COSTS,     /* i64 list: what probing it costs, as pmclua_calls_setup has it for these events */

@@ -2,7 +2,7 @@
  * call_times.c: how many system calls there were, from where, and how long each was off CPU, from the records of threads
  * in the order of time.
  *
- * Invariant: a thread is in one call at most. Where records are missing, the call that they are of is left out: no
+ * Invariant: a thread is in one call at most. Where records are missing, their call is left out: no
  * time is given to a call that it was not in.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
  *
  * A stack need not belong to a thread: goroutines, ucontexts and other coroutines begin on one and go on
  * with another. What tells calls apart is where their return address lies: of a process's open calls one
- * at most has a given stack pointer (and, where a call does not move it, is of a given region).
+ * at most has a given stack pointer (and, where a call does not move it, belongs to a given region).
  *
  * Invariant: every frame is in the table; it is in its thread's list, or (one that was left, as far as was
  * seen, but would return to the same place) in its process's list of those left, which is bounded.

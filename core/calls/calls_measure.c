@@ -1,7 +1,7 @@
 /*
  * calls_measure.c: what a call took, and regions between any two points, which are no calls of functions.
  *
- * Invariant: what a call took is of the counts of one thread, between two of its own samples.
+ * Invariant: the counts of a call come from one thread, between two of its own samples.
  */
 #include <errno.h>
 #include <stdlib.h>

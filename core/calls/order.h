@@ -10,7 +10,7 @@ struct ring_order {
     int count;
     struct ring *(*ring)(void *owner, int number);
     int (*time_of)(const struct perf_event_header *record, uint64_t *time_ns);    /* 0; -EPROTO: it has none */
-    /* Takes the next record, which is of ring number `ring`: 0; -errno ends the reading. */
+    /* Takes the next record, from ring number `ring`: 0; -errno ends the reading. */
     int (*take)(void *owner, int ring, const struct perf_event_header *record);
     void *owner;
 };

@@ -26,7 +26,7 @@ struct pmclua_data {
     struct maps maps;
     uint64_t taken;                /* of `map` */
     struct blocks *blocks;         /* NULL: no log of allocations */
-    struct pmclua_site *site;      /* that samples are of */
+    struct pmclua_site *site;      /* of samples */
     struct site_of_process *key;   /* of each site, sorted */
     size_t sites;
 };
@@ -332,7 +332,7 @@ static void resolve(struct pmclua_data *data, uint32_t number, uint32_t pid, str
     }
 }
 
-/* Gives a site of the log the number that it has among those that samples are of. */
+/* Gives a site of the log its number among the sites of samples. */
 static int number_site(struct pmclua_data *data, struct pmclua_access *access)
 {
     uint64_t key = (uint64_t)access->pid << 32 | access->site;

@@ -44,7 +44,7 @@ struct step {
     int8_t to, a, b;               /* NONE */
     int8_t scale;
     uint8_t size, kind, form;
-    uint8_t is_half, is_signed;    /* the value is of 32 bits, and is extended by zeros or by its sign */
+    uint8_t is_half, is_signed;    /* the value has 32 bits, and is extended by zeros or by its sign */
     uint8_t is_fused;              /* a branch behind it is executed with it */
     uint8_t is_constant_of_file;   /* `constant` is an address as the file has it */
     uint8_t load;                  /* `to` is what is read: 1: extended by zeros, 2: by its sign */

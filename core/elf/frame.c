@@ -6,7 +6,7 @@
 
 #include "symbols.h"
 
-/* base + distance, where the rule is of that form, as that of functions is; stubs of the PLT have others. */
+/* base + distance, if the rule has that form, as functions have; stubs of the PLT have others. */
 static int take_rule(const Dwarf_Op *op, size_t ops, int32_t *base, int64_t *distance)
 {
     if (ops != 1 || (op->atom != DW_OP_bregx && (op->atom < DW_OP_breg0 || op->atom > DW_OP_breg31)))

@@ -1,6 +1,6 @@
 /*
- * homes.c: which function a copy or a part ("parse.constprop.0", "parse.cold") is of, where several source files have
- * functions of one name. Symbols alone tell: local ones are listed behind the name of their file.
+ * homes.c: which function a copy or a part ("parse.constprop.0", "parse.cold") belongs to, where several source files
+ * have functions of one name. Symbols alone tell: local ones are listed behind the name of their file.
  */
 #include <errno.h>
 #include <stdlib.h>

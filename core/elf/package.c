@@ -116,7 +116,7 @@ static uint64_t row_of(struct piece index, uint64_t slots, uint64_t id)
     return 0;
 }
 
-/* A file without an index is of one unit. */
+/* A file without an index has one unit. */
 static int take_all(const struct package *package, struct piece parts[SECTIONS])
 {
     for (size_t i = 0; i < SECTIONS; i++)

@@ -3,7 +3,7 @@
  *
  * elfutils reads the file and finds its separate debug file (build-id, debuglink, .gnu_debugdata).
  * Addresses are those of the file before it is loaded; file offsets come from its own program headers,
- * because a debug file has none that are of use.
+ * because a debug file has no useful ones.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -238,7 +238,7 @@ static enum match match(const struct symbol *symbol, const char *pattern, const 
     return tail_glob && (is_like(symbol, pattern) || is_like(symbol, tail_glob)) ? BY_GLOB : NO_MATCH;
 }
 
-/* An alias of the function before it, which is of the same address. */
+/* An alias of the function before it, at the same address. */
 static int is_alias(const struct pmclua_symbols *symbols, int32_t last, int32_t index)
 {
     const struct symbol *symbol = &symbols->symbol[index];

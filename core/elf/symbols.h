@@ -27,7 +27,7 @@ struct pmclua_symbols {
     uint64_t *start;               /* of functions, by address, as .eh_frame_hdr has them; NULL: not looked for yet */
     uint32_t starts;
     int32_t count, named;          /* `named`: the first of them that are spelt */
-    const char **source;           /* files that local symbols are of, as the table names them: "parse.c" */
+    const char **source;           /* files of local symbols, as the table names them: "parse.c" */
     uint32_t sources;
     struct homes *homes;           /* homes.c; NULL: not looked for yet */
     struct variables *variables;   /* variables.c; the same */
@@ -66,7 +66,7 @@ int  go_add(struct pmclua_symbols *symbols);
 
 /* ---- homes.c ---- */
 
-/* The function that a copy or a part is of, or itself; *is_ambiguous: another function has its name, and as far as
+/* The function that a copy or a part belongs to, or itself; *is_ambiguous: another function has its name, and as far as
  * symbols tell its source file. -ENOMEM. */
 int  homes_find(struct pmclua_symbols *symbols, const struct symbol *symbol, const struct symbol **home,
                 int *is_ambiguous);

@@ -46,7 +46,7 @@ int table_add(struct pmclua_symbols *symbols, const struct symbol *symbol, const
     return result;
 }
 
-/* Local symbols follow the one that names the file that they are of. */
+/* Local symbols follow the one that names their file. */
 static int begin_source(struct pmclua_symbols *symbols, const char *name)
 {
     return LIST_ADD(symbols->source, symbols->sources, *name ? name : NULL);

@@ -24,7 +24,7 @@ struct heap_log {
     _Atomic uint64_t events;       /* asked for, also beyond HEAP_EVENTS */
     _Atomic uint64_t processes;    /* that were recorded */
     _Atomic uint64_t sites_lost;   /* blocks whose site found no room */
-    _Atomic uint64_t elsewhere;    /* programs not recorded: their numbers are of another PID namespace */
+    _Atomic uint64_t elsewhere;    /* programs not recorded: their numbers belong to another PID namespace */
     uint64_t pid_namespace, proc_device;     /* of who made it: where numbers of processes are the samples' */
     struct heap_site site[HEAP_SITES];    /* by their number; 0 is none */
     struct heap_event event[HEAP_EVENTS];

@@ -145,7 +145,7 @@ static int open_ring(struct pmclua_sampler *sampler, const struct pmclua_attr *a
     return result;
 }
 
-/* Its PMU is of other CPUs (one kind of core), or the CPU went offline meanwhile. */
+/* Its PMU belongs to other CPUs (one kind of core), or the CPU went offline meanwhile. */
 static int is_elsewhere(int result) { return result == -ENOENT || result == -ENODEV; }
 
 static size_t ring_bytes_of(const struct pmclua_sampler *sampler)

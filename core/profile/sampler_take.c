@@ -29,7 +29,7 @@ struct map_record {
 
 /* ---- news ---- */
 
-/* Whether the path is of memory that has no file: code that was made at run time is its process's own. */
+/* Whether the path names memory without a file: code that was made at run time is its process's own. */
 static int is_memory(const char *path)
 {
     static const char *const starts[] = { "//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero", "/SYSV",

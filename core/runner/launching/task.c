@@ -3,8 +3,8 @@
  *
  * The folder is private to its user and all nodes see it. "plan" has the messages that a runner gets, TASK first. The
  * task's file is created before its program runs, with the facts that were asked for, and gets the result when that has
- * ended: a file without one is of a task that was killed. Where its counters cannot be opened the program runs uncounted,
- * for others of the launch wait for it.
+ * ended: a file without one belongs to a task that was killed. Where its counters cannot be opened the program runs
+ * uncounted, for others of the launch wait for it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -171,7 +171,7 @@ static int write_facts(const struct task *task)
     return pmclua_write(task->file, (const char *)task->facts.bytes, task->facts.used);
 }
 
-/* Process ids are of a PID namespace, of which a host may have several. */
+/* Process ids belong to a PID namespace, of which a host may have several. */
 static int create_own(struct task *task)
 {
     char host[64] = "";

@@ -91,7 +91,7 @@ static void name_group(struct tracefs_probes *probes)
     snprintf(probes->group, sizeof probes->group, "pmclua_%lu_%d_%u", pid_namespace(), (int)getpid(), count++);
 }
 
-/* Whether a line of definitions is of a runner of our pid namespace that has ended; its "group/event". */
+/* Whether a line of definitions belongs to an ended runner of our pid namespace; its "group/event". */
 static int is_left(const char *line, char *name, size_t bytes)
 {
     unsigned long namespace;

@@ -184,7 +184,7 @@ function M.words(text)
   return set
 end
 
---- The keys of a map, which are of one type, in order.
+--- The keys of a map, which have one type, in order.
 ---@param map table
 ---@return table
 function M.keys(map)

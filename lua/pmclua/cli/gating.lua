@@ -26,7 +26,7 @@ local function usable(limits, has_baseline)
   return list
 end
 
--- The baselines, refused before anything runs where one is of another host.
+-- The baselines, refused before anything runs if one comes from another host.
 local function baselines_of(declaration, overrides)
   if not overrides.gate then return nil end
   local gate, names = require "pmclua.result.gate", { event_by_field = {}, metric_by_name = {} }

@@ -36,7 +36,7 @@ History.__tostring = function(self) return self:report() end
 
 -- ---- commits -------------------------------------------------------------------------------------------
 
--- The repository of a folder; nil: there is none, and a history is of names alone.
+-- The repository of a folder; nil: there is none, and a history has only names.
 local function repository_of(folder)
   local ok, opened = pcall(repository.open, folder or ".")
   return ok and opened or nil
@@ -135,7 +135,7 @@ end
 
 local NAME_DIGITS = 9                   -- of a hash that a file has; git and people take less
 
--- The commit that a result is of: its note's, else what was checked out, CHANGED or not; of another tool's result
+-- The commit of a result: its note's, else what was checked out, CHANGED or not; of another tool's result
 -- without one, its date; nil: it does not say.
 local function commit_of(header)
   local how = header.how or {}

@@ -15,7 +15,7 @@ local SCHEMA = 1
 
 ---@class pmclua.Journal
 ---@field path? string
----@field stored table<string, table[]> lines of the file that were not replayed yet, by what they are of
+---@field stored table<string, table[]> lines of the file that were not replayed yet, by key
 ---@field spent number seconds that the lines had taken
 local Journal = {}
 Journal.__index = Journal

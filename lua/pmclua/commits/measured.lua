@@ -1,6 +1,6 @@
 --- measured.lua: commits as numbers: builds one, runs the workload there, and keeps what came of it.
 --
--- Times are of pairs: the workload of the good end, which stays as it is, and that of the commit, one after another in
+-- Times come in pairs: the workload of the good end, which stays as it is, and that of the commit, one after another in
 -- an order that alternates, so that drift changes both.
 
 local core = require "pmclua.core"

@@ -41,7 +41,7 @@ local function reopened(descriptor)
   return core.open_plain(("/proc/self/fd/%d"):format(descriptor))
 end
 
--- is_own: the sampler is of this process.
+-- is_own: the sampler belongs to this process.
 local function read_file(place, is_own)
   local raw = ffi.cast("const struct pmclua_profile_file *", place)
   local path_bytes = tonumber(raw.path_bytes)
@@ -54,7 +54,7 @@ local function read_file(place, is_own)
   return file, ffi.cast("const uint64_t *", raw + 1) + math.floor(path_bytes / 8) + 1
 end
 
--- A copy of a block that has samples by themselves, and which files their instructions are of.
+-- A copy of a block that has samples by themselves, and the files of their instructions.
 local function keep_records(profile, block, maps)
   local raw = ffi.cast("const struct pmclua_profile *", block)
   local records = ffi.cast("const uint64_t *", maps + tonumber(raw.maps))
@@ -70,7 +70,7 @@ end
 
 --- A block as a sampler gives it.
 ---@param block ffi.cdata* const uint64_t *
----@param is_own? boolean of a sampler of this process, whose descriptors are of use here
+---@param is_own? boolean of a sampler of this process, whose descriptors can be used here
 ---@return pmclua.core.Samples
 function M.read(block, is_own)
   local raw = ffi.cast("const struct pmclua_profile *", block)

@@ -182,7 +182,7 @@ function M.linux(path)
   return core.private_opened(Linux, "pmclua_kallsyms", C.pmclua_kallsyms_open, C.pmclua_kallsyms_close, path)
 end
 
---- The function at an address: its name, and its module where it is of one; nil: none.
+--- The function at an address: its name, and its module if it has one; nil: none.
 ---@param address number|ffi.cdata*
 ---@return string? name, string? module
 function Linux:find(address)

@@ -159,7 +159,7 @@ end
 --- For an event of one kind of core: a function that tells of a reading whether the program ran on another kind all
 --- the time, so that 0 is the event's count. Nil for any other event.
 ---@param event pmclua.CodedEvent or the header's entry of one
----@param events table[] the list that it is of
+---@param events table[] the list that it is in
 ---@param read fun(index: integer, at: any): number?, number?, number?  raw count, enabled and running of an event
 ---@return (fun(at: any): boolean)?
 function M.elsewhere(event, events, read)

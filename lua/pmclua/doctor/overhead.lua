@@ -12,7 +12,7 @@ local M = {}
 
 ---@class pmclua.doctor.Overhead
 ---@field way string how counts are read, or what is hit
----@field what string what `ns` is of: "a region", "a run more", "a hit more"
+---@field what string what takes `ns`: "a region", "a run more", "a hit more"
 ---@field events integer?
 ---@field ns number?
 ---@field below number? what it is less than, in ns, where it cannot be told from chance

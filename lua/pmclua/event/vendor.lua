@@ -34,7 +34,7 @@ function M.fits(pmu, terms)
   return true
 end
 
--- "64Bytes" to 64 and "Bytes"; "%" and the like are of metrics.
+-- "64Bytes" to 64 and "Bytes"; "%" and the like belong to metrics.
 local function split_scale(scale)
   local number, unit = (scale or ""):match "^([%d.]+[eE]?[+-]?%d*)%s*(.*)$"
   if not tonumber(number) then return 1, "" end

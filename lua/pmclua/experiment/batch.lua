@@ -18,7 +18,7 @@ local function can_batch(declaration, run)
     or declaration.layout == "randomise")
 end
 
---- The block that a step is of, warm-ups counted.
+--- The block of a step, warm-ups counted.
 ---@param declaration pmclua.Declaration
 ---@param step table
 ---@return integer

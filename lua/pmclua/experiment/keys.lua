@@ -269,7 +269,7 @@ local function formulae(read)
   end
 end
 
--- "rows: misses == 0.25" is of one workload; within a name no blank follows a ':'.
+-- "rows: misses == 0.25" is about one workload; within a name no blank follows a ':'.
 local function prediction(text)
   local workload, rest = text:match "^(.-):%s+(.*)$"
   local parsed, problem = require("pmclua.metric").comparison(rest or text)

@@ -106,7 +106,7 @@ local function drop_unlike(self, task, groups)
   return why
 end
 
--- On which CPUs tasks ran, where these are of several models.
+-- On which CPUs tasks ran, if there are several models.
 local function different_cpus(tasks)
   local models = lists.groups(tasks, launches.cpu)
   return #models > 1 and "its ranks ran on different CPUs: "

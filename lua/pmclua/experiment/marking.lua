@@ -198,7 +198,7 @@ function Marking:table_for(groups)
   return { layout = layout, beginning = marks.beginning(layout, groups), made_ns = core.now_ns() }
 end
 
--- Process ids are of a node: made those of one launch.
+-- Makes process ids, which each node numbers for itself, those of one launch.
 local PIDS = 2 ^ 22
 
 -- The same marks of several tasks as one.

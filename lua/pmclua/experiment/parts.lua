@@ -24,7 +24,7 @@ function M.entries(value)
   return nil, "regions.entries must be true, or the number of entries of a run to keep"
 end
 
---- Why workloads cannot have regions; nil where all are of kinds that can.
+--- Why workloads cannot have regions; nil if all can.
 ---@param workloads table[]
 ---@param form string of the refusal, which takes the name and kind of a workload
 ---@return string?

@@ -103,7 +103,7 @@ function M.parts(step, result, pass, events)
   return list
 end
 
---- A part of a repetition that is of a region; its counts are still to come.
+--- A region's part of a repetition; its counts are still to come.
 ---@param name string of the region
 ---@param result table of the repetition
 ---@return table part

@@ -141,7 +141,7 @@ local function check_merged(path, stored, header, options)
   return remark
 end
 
---- Checks that a stored run is of this plan, of the same programs, on this host. Returns what is to be known of
+--- Checks that a stored run has this plan, the same programs and this host. Returns what is to be known of
 --- what differs all the same, if anything does.
 ---@param path string
 ---@param stored pmclua.store.Stored

@@ -59,7 +59,7 @@ M.NODE = "SLURMD_NODENAME"
 -- Variables in which launchers name a launch; each rank has the same value.
 local LAUNCHES = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PMI_JOBID" }
 
---- A name of this launch, for files that are of it alone; "launch" where the launcher gives it none.
+--- A name of this launch, for files of its own; "launch" where the launcher gives it none.
 ---@return string
 function M.launch()
   local name = "launch"

@@ -2,7 +2,7 @@
 --
 -- Invariant: no rank begins a block before the others have ended theirs before it, but for ranks that did not come: each is
 -- waited for once, and said. One that has ended, or failed, is not waited for. Each rank adds lines to a file of its own
--- in the job's folder, which all of them see: that needs no library of a launcher. Files are of one launch.
+-- in the job's folder, which all of them see: that needs no library of a launcher. Each launch has its own files.
 --
 -- The first rank that is still there leads: it reads the files of all others and says "go"; these read its file alone. So
 -- a block costs as many readings as there are ranks, not their square.
@@ -121,7 +121,7 @@ function Barrier:await(block)
   self.lines:append(("began %d %.0f %s\n"):format(block, tonumber(core.now_ns()), self.boot))
 end
 
--- The first and last start of each block among the ranks; nil and why where they are of several hosts.
+-- The first and last start of each block among the ranks; nil and why if ranks ran on several hosts.
 local function starts_of(paths)
   local starts, boots = {}, {}
   for _, path in ipairs(paths) do

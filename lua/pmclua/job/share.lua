@@ -1,8 +1,8 @@
 --- share.lua: which part of an experiment a shard runs.
 --
--- Invariant: every cell, or every repetition, is of exactly one shard; which one depends on the plan and the
+-- Invariant: every cell, or every repetition, belongs to exactly one shard; which one depends on the plan and the
 -- number of
--- shards alone. A cell and the baseline that it is compared with are of the same shard.
+-- shards alone. A cell and its baseline are in the same shard.
 
 local lists = require "pmclua.base.lists"
 

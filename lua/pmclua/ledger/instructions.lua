@@ -1,4 +1,4 @@
---- instructions.lua: which instruction of A is which of B: a diff of what they do and of the lines that they are of.
+--- instructions.lua: pairs instructions of A and B: a diff of what they do and of their source lines.
 --
 -- Addresses and registers do not count: another build has others.
 

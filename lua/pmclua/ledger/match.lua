@@ -26,7 +26,7 @@ local function without(places, others)
   return lists.where(places, function(place) return place.line and not builds[build_of(place)] end)
 end
 
---- The places with lines that are of builds which only one side has.
+--- The places with lines of builds that only one side has.
 ---@param a pmclua.CodePlace[]
 ---@param b pmclua.CodePlace[]
 ---@return pmclua.CodePlace[] a

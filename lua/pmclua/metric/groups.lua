@@ -10,7 +10,7 @@
 --       miss_rate = misses / branches [%]: share of branches predicted wrongly
 --
 -- A metric goes on in lines that begin with no `name =`. Several pairs of sections are variants for other machines
--- ("events on Intel clients"): a metric is of the first whose events open. Lines that begin with # are comments.
+-- ("events on Intel clients"): a metric has the first whose events open. Lines that begin with # are comments.
 --
 -- Invariant: a file that is not understood to its last line is refused, with the line. Formulae are parsed later, by
 -- whoever asks for a metric.

@@ -37,7 +37,7 @@ local M = lazy.fields({}, {
 ---@field constraint? string how its events may not be grouped, in the table's words
 ---@field apart? boolean its events may not be grouped here
 ---@field table? string where it is from
----@field pmu? string the kind of core that it is of
+---@field pmu? string its kind of core
 ---@field stored? pmclua.metric.Definition plain data, of which `restore` makes the metric without any table
 ---@field variants? pmclua.Metric[] of named metrics: alternatives, itself the first
 ---@field where? string of a variant: on which machines, or on which kind of core

@@ -102,7 +102,7 @@ function M.of_kind(metrics, kind)
     of_vendor = function(wanted) return of_vendor(wanted, kind) end }
 end
 
---- The kinds of core of a hybrid CPU that have trees of their own; none where all cores are of one kind.
+--- The kinds of core of a hybrid CPU that have trees of their own; none if there is only one kind.
 ---@param metrics table pmclua.metric
 ---@return string[]
 function M.kinds(metrics)

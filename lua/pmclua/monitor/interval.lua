@@ -13,7 +13,7 @@ local text = require "pmclua.base.text"
 ---@field seconds number that it lasted
 ---@field missed integer deadlines before its own that could not be kept
 ---@field partial boolean it ended before its time
----@field part? integer|string the part of the target that it is of
+---@field part? integer|string its part of the target
 ---@field raw table<string, number|ffi.cdata*> exact counts by name
 ---@field [string] number? an event's count in its unit (estimated where scaled), or a metric's value
 local Interval = require("pmclua.public.class").new("counting", "interval")

@@ -16,7 +16,7 @@ local M = {}
 ---@class pmclua.AnnotationReading
 ---@field is_stored? boolean a stored result names the sources
 ---@field folders? string[] below which they may be, too
----@field pairing? table which line of A is which of B: ledger/sources.lua; nil: A and B are of one build
+---@field pairing? table which line of A is which of B: ledger/sources.lua; nil: A and B are one build
 ---@field aligned? fun(a: table[], b: table[]): fun(k: integer): integer? which of A's instructions is one of B's
 ---@field judge? fun(rows: table[]) gives rows with `values` of both sides their `verdict`
 

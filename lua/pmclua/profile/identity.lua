@@ -1,6 +1,6 @@
---- identity.lua: which function a line of a profile is of.
+--- identity.lua: which function a line of a profile belongs to.
 --
--- Invariant: two lines of one build of a file have the same key exactly where they are of one function, as far as that
+-- Invariant: two lines of one build of a file have the same key exactly if they belong to one function, as far as that
 -- can be established. A function is its full name and the file that declares it.
 
 local M = {}
@@ -19,7 +19,7 @@ function M.key(file, build_id, of)
   return table.concat({ file, build_id or "", M.full(of), of.source or "", of.which or "" }, "\0")
 end
 
---- The function that an instruction is of, as the source has it: the innermost that was copied there.
+--- The function that an instruction belongs to in the source: the innermost one that was copied there.
 ---@param line pmclua.ProfileLine
 ---@param at pmclua.ProfileAt
 ---@return table of as for `key`; `is_copy` where it is another than the line's

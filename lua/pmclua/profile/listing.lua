@@ -43,7 +43,7 @@ local function first_text(paths, reader)
   end
 end
 
--- Below a folder: whatever the path begins with is of the machine where it was compiled.
+-- Candidates below a folder: the beginning of a path belongs to the machine where the program was compiled.
 local function below(folders, source)
   local list = {}
   for _, folder in ipairs(folders) do
@@ -75,7 +75,7 @@ function M.source(source, symbols)
   return nil, why and "the source cannot be shown: " .. why or "the source is not here"
 end
 
--- Whether the program or library says that an instruction of it is of a source.
+-- Whether the program or library says that one of its instructions comes from a source.
 local function says_so(symbols, address, source)
   local code = address and symbols:code(address) or {}
   return lists.any({ code, unpack(code.inlined or {}) }, function(place)

@@ -45,7 +45,7 @@ local M = {}
 ---@field rest table<string, number> in the event's unit
 ---@field ran? number share of the time that the event was on the PMU, where it was less than all of it
 ---@field program? string path of the program that was executed
----@field iterations? integer of a kernel, which its counts are of
+---@field iterations? integer of a kernel, which its counts cover
 ---@field chains? false|table<string, number> call chains from the outermost function on, "main;f;g": those that do not
 ---  reach the start of the program or thread begin with "[caller unknown]"
 ---@field calls? table<string, integer> how often the last function of a chain was called from the one before it

@@ -56,7 +56,7 @@ local function nameless_text(lines, first, last, fn)
   return #list >= LEAST_LINES and #text >= LEAST_CHARACTERS and text
 end
 
---- The hash of the function that an instruction is of; nil: its source is not known, or says little.
+--- The hash of the function that an instruction belongs to; nil: its source is not known, or says little.
 ---@param place pmclua.Attributed
 ---@return string?
 function Written:text(place)
@@ -83,7 +83,7 @@ function Written:source(source)
   return known.text
 end
 
---- The texts of all sources that lines of a profile are of. Of one that two files were made of, one of which is older,
+--- The texts of all sources of a profile's lines. Of one that two files were made of, one of which is older,
 --- there is none.
 ---@param lines pmclua.ProfileLine[]
 ---@param written_of fun(line: pmclua.ProfileLine): pmclua.Written?

@@ -51,7 +51,7 @@ local function values_of_rows(values)
   return value_of_row
 end
 
--- A function that gives a value of each repetition of the block that times are of: of the same block in
+-- A function that gives a value of each repetition of the block of its times: of the same block in
 -- its order, else looked up.
 local function by_row(cell, name, block)
   local summary = read_cell(cell, name)

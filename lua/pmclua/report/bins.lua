@@ -9,11 +9,11 @@ local M = {}
 ---@field low number
 ---@field high number
 ---@field count integer
----@field log boolean bins are of equal ratio
+---@field log boolean bins have equal ratios
 local Bins = {}
 Bins.__index = Bins
 
----@param low number above 0 where they are of equal ratio
+---@param low number above 0 if they have equal ratios
 ---@param high number
 ---@param count integer
 ---@param log boolean

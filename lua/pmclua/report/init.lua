@@ -115,7 +115,7 @@ end
 
 --- Writes a report in pieces, so that a million repetitions need not be one text. Machine formats depend neither on
 --- the terminal nor on the locale.
----@param object any what the report is of
+---@param object any what is reported
 ---@param put fun(piece: string) the last ends in a newline
 ---@param options? pmclua.ReportOptions
 ---@param kind? string "result" by default

@@ -37,7 +37,7 @@ local IS_HOST = { host = true, node = true }
 ---@field name string
 ---@field title string
 ---@field summary pmclua.Summary of one of the levels, for its unit
----@field rest string what else the cells are of: "region parse, n 4"
+---@field rest string what else the cells have in common: "region parse, n 4"
 ---@field cell pmclua.Cell one of the cells
 ---@field levels pmclua.OverLevel[]
 ---@field min? number

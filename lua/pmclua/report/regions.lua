@@ -21,7 +21,7 @@ local function shown(value, about)
   return text.value(value * (about.scale or 1), about.unit)
 end
 
-local FAR = 16                   -- largest over smallest above which bins are of equal ratio
+local FAR = 16                   -- largest over smallest above which bins have equal ratios
 
 --- The histogram as five characters: where calls are.
 local function shape_of(bars)
@@ -171,7 +171,7 @@ local function unknown_cost_note(result)
   return why and "the cost of probing is in the numbers of regions of which it is not known: " .. why
 end
 
---- Shares are of a run without probing.
+--- Shares refer to a run without probing.
 local function cost_note(result)
   local cost, spread, whole = result:probing "cpu_time"
   if not cost or cost == 0 then return unknown_cost_note(result) end

@@ -1,4 +1,4 @@
---- across.lua: which metrics of a result are of one pass, and which are computed across passes.
+--- across.lua: which metrics of a result come from one pass, and which are computed across passes.
 --
 -- Invariant: a metric of one pass divides counts of the same runs. One across passes pairs runs of different
 -- passes by their repetition, and is as true as the passes did the same work, which the anchors show.

@@ -91,12 +91,12 @@ function M.read(cell, name)
   return read()
 end
 
---- The values that a summary is of, in the order of measuring.
+--- The values of a summary, in the order of measuring.
 ---@param name string of an event or metric
 ---@return number[]
 function Cell:values(name) return M.read(self, name).list end
 
---- The values that a summary is of, by the block (repetition) that each was measured in.
+--- The values of a summary, by the block (repetition) that each was measured in.
 ---@param name string of an event or metric
 ---@return table<integer, number>
 function Cell:values_by_block(name)
@@ -159,7 +159,7 @@ function Cell.__index(cell, name)
   return find_summary(cell, field_of(name)) or names.unknown(rawget(cell, "result"), name)
 end
 
---- The parts of its run or target that it is of: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.
+--- The parts of its run or target that it describes: { "region parse" }, { "cpu 3" }, { "cgroup a.slice" }.
 ---@param cell pmclua.Cell
 ---@param but? string a part that is said elsewhere
 ---@return string[]
@@ -177,7 +177,7 @@ end
 ---@return string
 function Cell:label()
   local levels = lists.map(self.result.header.factors, function(factor)
-    local level = self.levels[factor[1]]        -- nil: it is of a file whose experiment had no such factor
+    local level = self.levels[factor[1]]        -- nil: its file's experiment had no such factor
     return level ~= nil and ("%s = %s"):format(factor[1], tostring(level)) or nil
   end)
   return table.concat(lists.joined { { self.workload }, levels, M.parts(self) }, ", ")

@@ -8,7 +8,7 @@ local M = {}
 
 M.PARTS = { "region", "thread", "cpu", "interval", "task" }
 
---- Whether a cell or record is of a part of a run or target.
+--- Whether a cell or record describes a part of a run or target.
 ---@param name table that may have region, thread, cpu, interval, task
 ---@return boolean
 function M.is_part(name)

@@ -11,7 +11,7 @@ local M = {}
 
 local RUNS_OF_A_LAYOUT = 2          -- where a header does not say
 
--- ---- which cluster a repetition is of --------------------------------------------------------------------
+-- ---- the cluster of a repetition --------------------------------------------------------------------
 
 --- For how many repetitions each drawn layout was kept.
 ---@param header table of a result
@@ -22,7 +22,7 @@ function M.runs_of_a_layout(header, number)
   return header.layouts and (cell.layout_runs or header.layout_runs or RUNS_OF_A_LAYOUT)
 end
 
--- The process of each repetition of a cell, by its index; nil where all are of one, or it is not known. The first that
+-- The process of each repetition of a cell, by its index; nil if there is only one, or it is unknown. The first that
 -- no plan has drawn has no number.
 local function processes_of(cell)
   local by_index, first, are_several = {}, nil, false
@@ -37,7 +37,7 @@ local function processes_of(cell)
   return are_several and by_index or nil
 end
 
-local KNOWN = {}                    -- in a cell's summaries, which are of the same records
+local KNOWN = {}                    -- in a cell's summaries, which have the same records
 
 --- The cluster of each repetition of a cell.
 ---@param cell pmclua.Cell

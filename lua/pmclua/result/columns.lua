@@ -21,7 +21,7 @@ local M = {}
 ---@field process? table<integer, integer> which process of its cell's kernel each ran in
 ---@field incomplete? table<integer, string> why the counts of some are not all that there was to count
 ---@field launcher? table<integer, string> a program of some that had others do its work
----@field own { source: integer?, host: string? } which of several files the first is of, and where it was made
+---@field own { source: integer?, host: string? } the file of the first, if there are several, and where it was made
 ---@field source? table<integer, integer> of those that differ from the first
 ---@field host? table<integer, string> the same
 ---@field counts table<integer, (number|ffi.cdata*|false)[]> raw, by event

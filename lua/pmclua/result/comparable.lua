@@ -1,7 +1,7 @@
 --- comparable.lua: whether two results counted the same thing in the same way.
 --
 -- Invariant: counts are compared only if the event has the same unit and meaning in both: what was excluded (Linux,
--- guests), how it was encoded, and what a value is of. Otherwise the reason says what differs.
+-- guests), how it was encoded, and what a value refers to. Otherwise the reason says what differs.
 
 local core = require "pmclua.core"
 local kinds = require "pmclua.explain.kinds"
@@ -105,7 +105,7 @@ function M.event(event, other)
   return event_difference(event, other)
 end
 
--- ---- what values are of ------------------------------------------------------------------------------------
+-- ---- what values refer to ------------------------------------------------------------------------------------
 
 local function value_words(value) return value == nil and "none" or tostring(value) end
 

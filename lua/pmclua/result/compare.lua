@@ -219,7 +219,7 @@ local function why_unlike(pair, name)
 end
 
 -- A row without its verdict, and what concludes it. Without values there is no summary; a scaled count has one, and its
--- verdict is of estimates.
+-- verdict rests on estimates.
 local function row_of(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,

@@ -97,7 +97,7 @@ local function check_one_host(here, there, options)
       tostring(there[name]), tostring(here[name])), hint = is_cpu and HINTS.cpu or HINTS.host }, 0)
 end
 
---- Raises an error object where a baseline is of another kind of host. With one of another architecture nothing is
+--- Raises an error object if a baseline comes from another kind of host. With one of another architecture nothing is
 --- compared, whatever was counted: result/limits.lua says so of each limit.
 ---@param here table facts of a host
 ---@param baseline pmclua.Result

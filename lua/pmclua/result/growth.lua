@@ -1,6 +1,6 @@
 --- growth.lua: how the quantities of a result grow over a numeric factor, and whether as predicted.
 --
--- Invariant: a fit is of the medians of cells that differ in this factor alone; where it cannot be made it says why.
+-- Invariant: a fit uses the medians of cells that differ in this factor alone; where it cannot be made it says why.
 
 local cell_key = require "pmclua.result.cell_key"
 local explain = require "pmclua.explain"

@@ -4,7 +4,7 @@
 -- name: each
 -- runner of a build service has a name of its own, and one name may be another machine's next year. A run
 -- that goes on
--- elsewhere is another machine's by its name, too: no cell is of two machines unsaid.
+-- elsewhere is another machine's by its name, too: no cell mixes two machines without saying so.
 
 local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"

@@ -4,7 +4,7 @@
 -- Invariant: no record is changed but for the numbers of its cell, pass, repetition and events.
 -- Repetitions of different files did not run in one block: they are compared unpaired (header.unpaired).
 -- Where files share a level (the ranks of a host), their repetitions are those of one cell. What does not
--- mean the same in all files (a unit, what a workload's values are of) is refused.
+-- mean the same in all files (a unit, what a workload's values refer to) is refused.
 
 local comparable = require "pmclua.result.comparable"
 local clusters = require "pmclua.result.clusters"
@@ -320,7 +320,7 @@ end
 ---@return fun(record: table, most: integer?): table  most: the highest index of all that the record stands for
 function M.renumber(map, header)
   local taken, size = map.taken, clusters.runs_of_a_layout(header) or 1
-  local before = math.ceil(taken.most / size) * size            -- no layout is of two files
+  local before = math.ceil(taken.most / size) * size            -- no layout spans two files
   -- The first process of a file may have no number.
   local processes = taken.most > 0 and taken.processes + 1 or 0
   local workloads = lists.by(header.workloads, "name")

@@ -45,7 +45,7 @@ local function sides_of(pair, nodes, total)
   return sides
 end
 
--- The repetitions in which every node that has numbers has one, so that parts and whole are of the same runs.
+-- The repetitions in which every node that has numbers has one, so that parts and whole come from the same runs.
 local function common(sides, names)
   local count, nodes, blocks = {}, 0, {}
   for _, side in pairs(sides) do

@@ -1,4 +1,5 @@
---- odd_layout.lua: a difference that one drawn layout has and the others have not: it is of the layout, not of the code.
+--- odd_layout.lua: a difference that one drawn layout has and the others have not: it comes from the layout, not from
+--- the code.
 --
 -- Grubbs' test on the logarithms of the layouts' ratios (Technometrics 11, 1969): the others' spread holds what layouts
 -- and what runs differ by.

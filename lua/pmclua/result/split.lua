@@ -41,7 +41,7 @@ M.NAMES = lists.append(lists.keys(ATTRIBUTES), { "thread" })
 ---@class pmclua.Split
 ---@field name string the factor
 ---@field header table of the result that is made
----@field home? integer[] which of its cells each cell of the records' header is of; nil: by thread
+---@field home? integer[] the cell here of each cell of the records' header; nil: by thread
 local Split = {}
 Split.__index = Split
 
@@ -85,8 +85,8 @@ local function place(self, old, level)
   return at
 end
 
--- Makes a rank of a launch a repetition of its node, numbered alike in all workloads. Whether the record is of a node:
--- a launch as a whole is of none.
+-- Makes a rank of a launch a repetition of its node, numbered alike in all workloads. Whether the record
+-- belongs to a node: a launch as a whole belongs to none.
 local function is_of_node(self, record, level)
   if not self.launched[record.workload] then return true end
   if not record.task then return false end
@@ -169,7 +169,7 @@ function Split:takers(result)
     if self.name == "thread" then add_threads(result, record) end
   end
   return take, function(first, packed, values, events)
-    -- A packed line is of one host, file and thread.
+    -- A packed line has one host, file and thread.
     if self.name ~= "thread" then first = move(self, first, highest(first, packed, values)) end
     return first == nil or results.add_packed(result, first, packed, values, events)
   end

@@ -17,8 +17,8 @@ local M = {}
 --- The values of one event or metric in one cell, in the order of the records.
 ---@class pmclua.Values
 ---@field list number[] what is summarised: scaled, per iteration, in the unit
----@field rows integer[] the repetition in its block that each is of
----@field block pmclua.Block? that they are of
+---@field rows integer[] the repetition in its block of each
+---@field block pmclua.Block? of these
 ---@field raw (number|ffi.cdata*)[]? the counts themselves where `list` has them unchanged
 ---@field fit pmclua.Fitted? of a fitted cell: `list` is the cost of one iteration in each repetition, the
 ---  intercept taken off

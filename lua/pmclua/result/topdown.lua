@@ -65,7 +65,7 @@ local function in_order(nodes)
   return list
 end
 
--- Cycles, or slots; of a hybrid CPU those of the kind of core that the tree is of.
+-- Cycles, or slots; of a hybrid CPU those of the tree's kind of core.
 local function total_of(result, pmu)
   for _, kind in ipairs { "cycles", "slots" } do
     for _, event in ipairs(result.events) do

@@ -134,7 +134,7 @@ local function by_base(cell, read, block, base)
   end
 end
 
--- The repetitions that values of a metric are of: those of its first event that is not simulated, which may
+-- The repetitions of a metric's values: those of its first event that is not simulated, which may
 -- be settled; of a metric without any events those of a pass that took time.
 local function base_of(cell, events, columns)
   for i, event in ipairs(events) do

@@ -1,8 +1,8 @@
---- copied.lua: which lines of a function are of functions that the compiler copied into it.
+--- copied.lua: which lines of a function belong to functions that the compiler copied into it.
 --
 -- Valgrind's files have lines and no addresses. The debug information says of each address which functions were copied
--- there: a source line within one function is of one of them. Valgrind has whole paths, the debug information what the
--- compiler was given: sources are told apart by their last name.
+-- there: a source line within one function belongs to one of them. Valgrind has whole paths, the debug information what
+-- the compiler was given: sources are told apart by their last name.
 
 local lists = require "pmclua.base.lists"
 

@@ -54,7 +54,7 @@ local function add(line, number, source, count)
   line.at[#line.at + 1] = { line = number > 0 and number or nil, source = known(source), count = count }
 end
 
--- The source file of a function: the one that it has most in; the others are of what was copied into it.
+-- The source file of a function: the one that has most of it; the others belong to functions copied into it.
 local function home_of(of_source)
   local home
   for source, count in pairs(of_source) do

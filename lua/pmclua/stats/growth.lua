@@ -15,7 +15,7 @@ local M = {}
 
 M.FEWEST = 4                        -- sizes
 M.NOT_TOLD_APART = 2                -- AICc: shapes nearer than this (Burnham, Anderson: "Model Selection", 2002, 2.6)
-local NO_RESIDUAL = 1e-20           -- mean squares below this are of rounding
+local NO_RESIDUAL = 1e-20           -- smaller mean squares come from rounding
 local PER_GAP, SWEEPS = 6, 4        -- places of a break between two sizes; rounds of moving breaks
 local MOST_BREAKS = 4
 

@@ -157,7 +157,7 @@ end
 ---@field x number[]
 ---@field y number[]
 ---@field group? integer the i-th points of the series of one group were measured together, and are taken
----  together; by default all are of one
+---  together; by default there is one group
 ---@field clusters? any[] of each point: those of one cluster are not independent, and are taken together; in all
 ---  series of a group the same
 

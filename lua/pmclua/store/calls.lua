@@ -1,6 +1,6 @@
 --- calls.lua: the traced system calls of a repetition to a line of a result file, before the repetition's own, and back.
 --
--- Invariant: what is written reads back equal; every member that is read is of its kind.
+-- Invariant: what is written reads back equal; every member that is read has its kind.
 
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"

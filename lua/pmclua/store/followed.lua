@@ -1,7 +1,7 @@
 --- followed.lua: what following the calls of a run's functions found, to lines of a result file before the repetition's
 --- own, and back.
 --
--- Invariant: what is written reads back equal, calls that were kept included; every member that is read is of its kind,
+-- Invariant: what is written reads back equal, calls that were kept included; every member that is read has its kind,
 -- and every list by column of a call has as many columns.
 
 local core = require "pmclua.core"

@@ -1,6 +1,6 @@
 --- header.lua: the first line of a result file: what was asked, planned and found.
 --
--- Invariant: a header that was read is of schema 1 and whole: its cells name its workloads, its passes
+-- Invariant: a header that was read has schema 1 and is whole: its cells name its workloads, its passes
 -- name its events. Everything later may index by it without asking again.
 
 local core = require "pmclua.core"

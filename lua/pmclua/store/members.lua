@@ -59,7 +59,7 @@ function M.wrong(value, kinds, needed)
   return lists.find(needed or {}, function(name) return value[name] == nil end)
 end
 
--- A map whose members are of these kinds, where they are there.
+-- A map whose members have these kinds, if they are there.
 local function members_of(kinds)
   return function(value) return type(value) == "table" and M.wrong(value, kinds) == nil end
 end

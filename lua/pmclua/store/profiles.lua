@@ -1,7 +1,7 @@
 --- profiles.lua: profiles and traced system calls of a repetition to lines of a result file, before the repetition's own
 --- line, and back.
 --
--- Invariant: what is written reads back equal. A line is used only where every member is of its kind;
+-- Invariant: what is written reads back equal. A line is used only if every member has its kind;
 -- lines whose repetition does not follow (the run was killed between them) are orphans, and are dropped.
 
 local calls = require("pmclua.base.lazy").module "pmclua.store.calls"

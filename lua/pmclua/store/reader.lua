@@ -98,7 +98,7 @@ local function read_other(reader, form)
 end
 
 local function read_records(reader, form)
-  -- Most lines have the form of the one before: then they are of its kind.
+  -- Most lines have the form of the one before: then they have its kind.
   if form ~= reader.form and read_other(reader, form) then return end
   reader.form = form
   if reader.ended then error(AFTER_END, 0) end

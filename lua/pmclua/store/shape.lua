@@ -185,7 +185,7 @@ end
 
 local KINDS = { repetition = compile_single, repetitions = compile_packed }
 
---- The kind of the line that `form` is of: "repetition", "experiment", …; nil where it says none first.
+--- The kind of line of `form`: "repetition", "experiment", …; nil where it says none first.
 ---@param form string
 ---@return string?
 function M.kind(form)

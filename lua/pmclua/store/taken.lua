@@ -1,6 +1,6 @@
 --- taken.lua: members of a profile that was stored, each of its kind.
 --
--- Invariant: what is taken is of its kind, or the line is refused by the name of the member.
+-- Invariant: what is taken has its kind, or the line is refused by the name of the member.
 
 local M = {}
 

@@ -32,7 +32,7 @@ Collection.counted_terms = counted_terms
 --- Takes an event: name, pmu, terms; scale, description, is_deprecated.
 function Collection:event(event)
   if type(event.name) ~= "string" or type(event.terms) ~= "string" then return end
-  -- Tables are of equal PMUs, perf may name the first: "uncore_imc_0".
+  -- A table holds for all equal PMUs, and perf may name the first: "uncore_imc_0".
   local pmu = event.pmu and event.pmu:gsub("_%d+$", "")
   self.events[#self.events + 1] = { name = event.name, pmu = pmu, terms = counted_terms(event.terms),
     scale = event.scale, deprecated = event.is_deprecated or nil, table = self.source,

@@ -67,7 +67,7 @@ local function lua_pattern(identifier_pattern)
   return "^" .. table.concat(out) .. "$"
 end
 
--- An identifier of x86 without its stepping is of any.
+-- An identifier of x86 without a stepping matches any.
 local function shorter(identifier)
   return identifier:match "^(.*%-%d+%-%x+)%-%x+$" or identifier
 end
@@ -90,7 +90,7 @@ function M.matches(pattern, identifier)
   return false
 end
 
---- Whether two identifiers of Arm's are of one kind of core: variant and revision may differ.
+--- Whether two identifiers of Arm's name one kind of core: variant and revision may differ.
 ---@param pattern string
 ---@param identifier string
 ---@return boolean

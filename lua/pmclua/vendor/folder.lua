@@ -2,7 +2,7 @@
 --- or Arm's telemetry-solution.
 --
 -- A mapfile.csv says which folder (Linux) or file (perfmon) a CPU has; Arm's files say themselves which CPU they are
--- of. A folder without either is of this CPU: all its JSON files are read.
+-- of. A folder without either is for this CPU: all its JSON files are read.
 
 local core = require "pmclua.core"
 local cpu = require "pmclua.vendor.cpu"

@@ -26,7 +26,7 @@ M.folders = nil
 
 ---@class pmclua.vendor.Metric
 ---@field name string
----@field pmu string? the kind of core that it is of
+---@field pmu string? its kind of core
 ---@field expression string in perf's language
 ---@field scale string? "100%"
 ---@field constraint string?

@@ -36,7 +36,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@class pmclua.WarningEvent one event or metric of a cell
 ---@field title string
 ---@field values number[] in the order of measuring
----@field runs? number[][] the same by run, where they are of several: ranks, files, hosts
+---@field runs? number[][] the same by run, if there are several: ranks, files, hosts
 ---@field summary? pmclua.Summary of the values, where it is at hand (stats.summary)
 ---@field status string as in records
 ---@field ran? number share of the time, where scaled
@@ -48,7 +48,7 @@ local IMPOSSIBLE_NS = 0.01          -- one turn of the shortest loop takes a cyc
 ---@field label string
 ---@field warmups? integer made; nil: values are entries of a region, whose first may well differ
 ---@field events pmclua.WarningEvent[]
----@field are_ranks? boolean the runs that values are of are ranks
+---@field are_ranks? boolean runs are ranks
 ---@field in_passes? boolean events are counted in passes that the PMU holds
 ---@field margin? number share that matters; default 0.01
 ---@field exits? table<integer, integer> exit status (not 0) to number of repetitions

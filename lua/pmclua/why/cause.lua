@@ -17,7 +17,7 @@ local M = {}
 ---@field cell string
 ---@field limits string[]
 ---@field sentences string[] what is known, what matters most first
----@field event? string that the parts are of
+---@field event? string of the parts
 ---@field unit string
 ---@field parts pmclua.CausePart[]
 ---@field why? pmclua.Why

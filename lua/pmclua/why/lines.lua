@@ -101,7 +101,7 @@ local function linux_time(side, times)
   return sum_of(all, side.n)
 end
 
---- Lines of the time on CPUs, by samples, which are of all threads and children.
+--- Lines of the time on CPUs, by samples of all threads and children.
 ---@param sides { a: pmclua.WhySide, b: pmclua.WhySide, faults?: table } with `profiles`
 ---@param paired boolean
 ---@return { functions: pmclua.WhyLine[], rest: pmclua.WhyLine[], times: table, in_linux: { a: number[], b: number[] } }

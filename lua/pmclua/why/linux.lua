@@ -47,8 +47,8 @@ local function shares(counts)
 end
 
 -- The call that is made at an address, in shares: by what was traced there, and where several calls are made from
--- there, by the function in Linux. Samples that these do not tell apart are of entering and leaving, which cost any call
--- the same. nil: unknown.
+-- there, by the function in Linux. Samples that these do not tell apart belong to entering and leaving, which cost any
+-- call the same. nil: unknown.
 local function calls_at(places, address, name)
   local counts = address and places[address % PAGE_BYTES]
   if counts and not counts[name or ""] then return shares(counts) end

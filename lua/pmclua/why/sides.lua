@@ -1,6 +1,6 @@
 --- sides.lua: the two cells of a result that are held against each other, and their values by repetition.
 --
--- Invariant: the i-th values of both sides are of one block where the sides ran interleaved.
+-- Invariant: the i-th values of both sides come from one block if the sides ran interleaved.
 
 local complete = require "pmclua.result.complete"
 local explain = require "pmclua.explain"

@@ -388,7 +388,7 @@ end
 
 local function bins_for(values) return math.min(BINS, math.max(5, math.ceil(2 * (#values) ^ (1 / 3)))) end
 
--- Counts are of whole numbers: bars as wide as so many of them, or some would hold more than others.
+-- Counts are whole numbers: a bar is a whole number of them wide, or some bars would hold more than others.
 local function whole_bars(sorted)
   local low, data = sorted[1], {}
   local width = math.ceil((sorted[#sorted] - low + 1) / bins_for(sorted))

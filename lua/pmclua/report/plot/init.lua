@@ -155,7 +155,7 @@ function M.plot(source, options)
   local stream, path = require "pmclua.report.plot.stream", source
   if type(source) == "table" and #source == 1 then path = source[1] end
   if options.kind == "roofline" and type(path) == "table" then
-    -- Each by its own formulae: a program's rates are of other events than those of the roofs.
+    -- Each by its own formulae: a program's rates come from other events than the roofs'.
     local results = lists.map(path, require("pmclua.result.files").load)
     return M.of_chart("roofline", require("pmclua.report.plot.roofline").chart(results), options)
   end
