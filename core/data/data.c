@@ -18,7 +18,8 @@
 struct site_of_process { uint64_t key; uint32_t number; };
 
 struct pmclua_data {
-    const struct pmclua_profile *facts;
+    const struct pmclua_profile *facts; /* the caller's block, which may be gone when this is closed */
+    uint64_t files;
     const struct pmclua_profile_file **file;
     const struct pmclua_profile_map *map;
     const uint64_t *word;          /* of the records */
@@ -48,6 +49,7 @@ int pmclua_data_open(struct pmclua_data **out, const uint64_t *block)
     int result = data ? maps_new(&data->maps) : -ENOMEM;
     if (result == 0) {
         data->facts = facts;
+        data->files = facts->files;
         data->file = calloc(facts->files + 1, sizeof *data->file);
         data->functions = calloc(facts->files + 1, sizeof *data->functions);
         result = data->file && data->functions ? 0 : -ENOMEM;
@@ -72,7 +74,7 @@ void pmclua_data_close(struct pmclua_data *data)
 {
     if (!data)
         return;
-    for (uint64_t i = 0; data->functions && i < data->facts->files; i++)
+    for (uint64_t i = 0; data->functions && i < data->files; i++)
         functions_free(&data->functions[i]);
     maps_free(&data->maps);
     blocks_close(data->blocks);
@@ -115,7 +117,7 @@ static int take_map(struct pmclua_data *data, const struct pmclua_profile_map *m
     if (!space || (map->kind == PMCLUA_MAP_FORK && !parent))
         return -ENOMEM;
     switch (map->kind) {
-    case PMCLUA_MAP_ADDED: return map->file < data->facts->files && map->bytes ? add_mapping(data, space, map) : 0;
+    case PMCLUA_MAP_ADDED: return map->file < data->files && map->bytes ? add_mapping(data, space, map) : 0;
     case PMCLUA_MAP_FORK:  maps_fork(space, parent); return 0;
     case PMCLUA_MAP_EXEC:  maps_exec(space); return 0;
     default:               maps_end(&data->maps, space); return 0;
@@ -368,7 +370,7 @@ static int choose_blocks(struct pmclua_data *data, const struct pmclua_access *a
 /* The library that records allocations, and its log. */
 static int is_recorder(const struct pmclua_data *data, uint64_t file)
 {
-    return file < data->facts->files && strstr(path_of(data->file[file]), "/pmclua-heap") != NULL;
+    return file < data->files && strstr(path_of(data->file[file]), "/pmclua-heap") != NULL;
 }
 
 /* Whether the clock of the [vdso] was read for the library: it is among those that wait on the stack. */

@@ -109,13 +109,15 @@ function M.live(path)
   return core.private_opened(Live, "pmclua_live", C.pmclua_live_open, C.pmclua_live_close, path)
 end
 
+local function open_log(live) return live.handle or error("this log is closed", 0) end
+
 --- Return addresses of the sites that there are by now, innermost first, by the site's number.
 ---@param known table<integer, any> those that are left out
 ---@return table<integer, number[]>
 function Live:sites(known)
-  local frames, sites = ffi.new("uint64_t[?]", C.PMCLUA_SITE_FRAMES), {}
+  local handle, frames, sites = open_log(self), ffi.new("uint64_t[?]", C.PMCLUA_SITE_FRAMES), {}
   for number = 1, SITES - 1 do
-    local count = known[number] == nil and C.pmclua_live_site(self.handle, number, frames) or 0
+    local count = known[number] == nil and C.pmclua_live_site(handle, number, frames) or 0
     for i = 1, count do
       sites[number] = sites[number] or {}
       sites[number][i] = exact(frames[i - 1])
@@ -131,7 +133,7 @@ end
 ---@return pmclua.core.LiveBlock[]
 function Live:blocks(pid, sites, most)
   local raw = ffi.new("struct pmclua_block[?]", most)
-  local count = C.pmclua_live_blocks(self.handle, pid, ffi.new("uint32_t[?]", math.max(1, #sites), sites),
+  local count = C.pmclua_live_blocks(open_log(self), pid, ffi.new("uint32_t[?]", math.max(1, #sites), sites),
     #sites, raw, most)
   assert(count >= 0, "no memory")
   local list = {}
@@ -142,6 +144,7 @@ function Live:blocks(pid, sites, most)
   return list
 end
 
+--- Closes it; a second time does nothing.
 function Live:close() core.private_close(self, C.pmclua_live_close) end
 
 --- The access of each sample, in the order of time. Raises where there is no memory; nil and an errno's name: ELIBACC

@@ -167,16 +167,19 @@ function M.open(asked)
   return setmetatable({ handle = ffi.gc(handle[0], C.pmclua_sampler_close) }, Sampler)
 end
 
+local function open_handle(sampler) return sampler.handle or error("this sampler is closed", 0) end
+
 --- Starts sampling; what cannot be started any more has ended.
-function Sampler:start() C.pmclua_sampler_start(self.handle) end
+function Sampler:start() C.pmclua_sampler_start(open_handle(self)) end
 
 --- Stops it and gives what it found; nil and an errno's name where that could not be read.
 ---@return pmclua.core.Samples?, string?
 function Sampler:finish()
-  C.pmclua_sampler_stop(self.handle)
-  local result = C.pmclua_sampler_end(self.handle)
+  local handle = open_handle(self)
+  C.pmclua_sampler_stop(handle)
+  local result = C.pmclua_sampler_end(handle)
   local block, count = ffi.new "uint64_t *[1]", ffi.new "uint32_t[1]"
-  if result == 0 then result = C.pmclua_sampler_block(self.handle, block, count) end
+  if result == 0 then result = C.pmclua_sampler_block(handle, block, count) end
   if result < 0 then return nil, core.errno_name(-result) end
   local profile = M.read(block[0], true)
   C.pmclua_free_block(block[0])
