@@ -26,8 +26,9 @@
 
 local pmc = require "pmclua"
 
--- Lists are short and their entries of many kinds: compiling the side exits of a loop early does not pay.
-if jit.opt then jit.opt.start "hotexit=100" end
+-- Lists are short and their entries of many kinds: compiling the side exits of a loop early does not pay. On arm64
+-- they may not be compiled at all (lua/README.md).
+if jit.opt and jit.arch ~= "arm64" then jit.opt.start "hotexit=100" end
 
 local SOURCES = { "hardware", "software", "cache", "tool", "pmu", "tracepoint", "vendor", "pfm", "valgrind",
   "syscalls", "metric", "group" }
