@@ -294,6 +294,9 @@ int32_t pmclua_lines_open(const char *path, int32_t how);
  * file, and no part of a line is. */
 int32_t pmclua_lines_append(int32_t fd, const char *lines, size_t bytes, size_t *kept);
 
+/* Whether a text is ASCII without controls but newlines and tabs. */
+int32_t pmclua_is_plain(const char *text, size_t bytes);
+
 /* FFI-END */
 
 #include "pmclua_calls.h"

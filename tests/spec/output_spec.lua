@@ -94,9 +94,25 @@ describe("what people read has no control characters", function()
     assert.equal("a \27[33mword\27[0m, \\e[8mhidden\27[0m\t\\xc2\\x9b\n", text.printed(painted))
     assert.equal("no change: · µs\n", text.printed "no change: · µs\n")
     assert.equal("a \\e[33mword", text.plain "a \27[33mword")
-    local long = ("0,1\n"):rep(5000)
-    assert.equal(long, text.printed(long))
-    assert.equal(long .. "\\x7f", text.printed(long .. "\127"))
-    assert.equal(long .. "\\e[8m", text.printed(long .. "\27[8m"))
+  end)
+
+  it("in long reports either, wherever it is", function()
+    local core = require "pmclua.core"
+    local long = ("0,1\n\t~ "):rep(1000)
+    assert.is_true(core.is_plain(long))
+    for byte = 0, 255 do
+      local character = string.char(byte)
+      local is_plain = character:find "^[\32-\126\n\t]$" ~= nil
+      for _, before in ipairs { 0, 63, 64, 130 } do
+        assert.equal(is_plain, core.is_plain(long:sub(1, before) .. character), byte)
+        assert.equal(is_plain, core.is_plain(long:sub(1, before) .. character .. long:sub(1, 64)), byte)
+      end
+    end
+    assert.is_true(core.is_plain "")
+    local path = support.folder() .. "/long"
+    for _, ending in ipairs { { "", "" }, { "\127", "\\x7f" }, { "\27[8m", "\\e[8m" }, { "·", "·" } } do
+      require("pmclua.host.output").write(long .. ending[1] .. long, path)
+      assert.equal(long .. ending[2] .. long, support.read(path))
+    end
   end)
 end)

@@ -120,21 +120,10 @@ end
 -- Colours of reports (report/table.lua).
 local COLOURS = { ["0"] = true, ["1"] = true, ["2"] = true, ["31"] = true, ["32"] = true, ["33"] = true }
 
-local LONG = 4096               -- bytes: of longer pieces a compiled loop is 10 times as fast as gsub
-
-local function is_plain(s)
-  for i = 1, #s do
-    local byte = s:byte(i)
-    if byte < 32 and byte ~= 10 and byte ~= 9 or byte > 126 then return false end
-  end
-  return true
-end
-
 --- The same for reports, which have colours.
 ---@param s string
 ---@return string
 function M.printed(s)
-  if #s > LONG and is_plain(s) then return s end
   if not s:find("\27", 1, true) then return M.plain(s) end
   local parts, at = {}, 1
   for from, code, beyond in s:gmatch "()\27%[(%d+)m()" do

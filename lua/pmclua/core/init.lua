@@ -283,7 +283,7 @@ local ROOMS = {
     "remove_folder", "rename", "replace", "signature", "stat", "write_temporary" },
   pfm = { "pfm" },
   column = { "column", "column_expects" },
-  lines = { "line_scan", "line_write", "lines", "standard_output", "text" },
+  lines = { "is_plain", "line_scan", "line_write", "lines", "standard_output", "text" },
   inflate = { "inflate", "can_inflate" },
 }
 

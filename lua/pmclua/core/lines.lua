@@ -58,7 +58,7 @@ end
 local last_form               -- of the line that was scanned before: most lines have it too
 
 -- Whether every '%' of a form stands for a value.
-local function is_plain(form)
+local function is_unquoted(form)
   local without_strings = form:gsub('\\.', ""):gsub('"[^"]*"', "")
   return select(2, without_strings:gsub("%%", "")) == select(2, form:gsub("%%", ""))
 end
@@ -72,7 +72,7 @@ local function scan(at, bytes, values)
     count = C.pmclua_line_scan(at, bytes, room.form, 2 * room.bytes + 1, room.values, room.absent, size)
     if count < 0 then return refused(count) end
     form = ffi.string(room.form)
-    last_form = is_plain(form) and form or nil
+    last_form = is_unquoted(form) and form or nil
   end
   for i = 0, count - 1 do
     if room.absent[i] ~= 0 then values[i + 1] = nil else values[i + 1] = exact(room.values[i]) end
@@ -85,6 +85,11 @@ end
 ---@param line string
 ---@param values table
 function M.line_scan(line, values) return scan(ffi.cast("const char *", line), #line, values) end
+
+--- Whether a text is ASCII without controls but newlines and tabs.
+---@param text string
+---@return boolean
+function M.is_plain(text) return C.pmclua_is_plain(text, #text) == 1 end
 
 -- ---- text that is read line by line ----
 

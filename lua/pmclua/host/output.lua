@@ -23,6 +23,12 @@ end
 local STREAMS = { ["-"] = 1 }
 local FILES, NAMES = { io.stdout, io.stderr }, { "standard output", "standard error" }
 
+local LONG = 4096               -- bytes: of longer pieces C looks 10 times as fast as a pattern
+
+local function printed(piece)
+  return #piece > LONG and core.is_plain(piece) and piece or text.printed(piece)
+end
+
 -- A writer to it, which closes it where it is ours to close.
 local function open(to, mode)
   local stream = not to and 1 or STREAMS[to] or type(to) == "number" and to
@@ -74,7 +80,7 @@ function M.open(to, mode, by_rank)
     if not to then return function() end end
   end
   local put = open(to, mode)
-  return function(piece) put(text.printed(piece)) end
+  return function(piece) put(printed(piece)) end
 end
 
 --- Writes bytes as they are: a picture, or what a command has written.
@@ -92,7 +98,7 @@ end
 ---@param mode? "w"|"a"
 function M.write(content, to, mode)
   local put, close = open(to, mode)
-  local function piece(bytes) put(text.printed(bytes)) end
+  local function piece(bytes) put(printed(bytes)) end
   if type(content) == "string" then piece(content) else content(piece) end
   close()
 end

@@ -3,9 +3,10 @@
 --
 -- Invariant: one shape of record, whatever was counted; an absent number has its status and reason.
 
-local read_cell = require("pmclua.result.cell").read
+local cells = require "pmclua.result.cell"
 local lists = require "pmclua.base.lists"
 local ranks = require "pmclua.result.ranks"
+local summaries = require "pmclua.result.summary"
 
 local M = {}
 
@@ -37,7 +38,7 @@ local function columns_of(result, has_ranks)
   return lists.joined { { FIRST }, lists.column(factors, "title"), rank, LAST }
 end
 
-local function start_of(lines, result, cell, summary, has_ranks)
+local function start_of(lines, result, cell, about, has_ranks)
   local values = { cell.workload }
   for _, factor in ipairs(result.header.factors) do
     values[#values + 1] = M.level(cell.levels[factor[1]])
@@ -49,7 +50,7 @@ local function start_of(lines, result, cell, summary, has_ranks)
   end
   values[at + 1], values[at + 2] = cell.region, cell.thread
   values[at + 3], values[at + 4] = cell.cpu, cell.interval
-  values[at + 5], values[at + 6] = summary.name, summary.unit
+  values[at + 5], values[at + 6] = about.name, about.unit
   return lines:join(values, at + 6)
 end
 
@@ -81,12 +82,12 @@ local function add_record(out, separator, block, i, value, status, raw, times)
   out:number(block.iterations[i])
 end
 
-local function add_records(lines, start, cell, values, event, summary)
+local function add_records(lines, start, cell, values, event)
   local block, k = values.block, 1
   local counts = event and block.counts[event.index] or {}
   local partial = event and block.partial[event.index] or {}
   local separator, out = lines.separator, lines.pieces
-  local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, summary.fit or {})
+  local head, tail = start .. separator .. pass_of(cell, block) .. separator, end_of(lines, values.fit or {})
   for i = 1, block.n do
     local value, status = nil, event and "not-counted" or "absent"
     if block.incomplete and block.incomplete[i] then status = "incomplete" end
@@ -100,14 +101,16 @@ local function add_records(lines, start, cell, values, event, summary)
   end
 end
 
-local function add_summary(lines, result, cell, name, has_ranks)
-  local summary, event = cell:summary(name), result.event_by_field[name]
-  local start = start_of(lines, result, cell, summary, has_ranks)
-  if summary.n == 0 then
-    lines:add(start .. lines.separator .. lines:join({ [5] = summary.status, [10] = summary.why }, OF_RECORD))
+-- Values without what a summary says of them: that would sort them.
+local function add_values(lines, result, cell, name, has_ranks)
+  local values = cells.read(cell, name)
+  local start = start_of(lines, result, cell, cells.about(cell, name), has_ranks)
+  local n, status, why = summaries.standing(values)
+  if n == 0 then
+    lines:add(start .. lines.separator .. lines:join({ [5] = status, [10] = why }, OF_RECORD))
     return
   end
-  add_records(lines, start, cell, read_cell(cell, name), event, summary)
+  add_records(lines, start, cell, values, result.event_by_field[name])
 end
 
 --- The records of a result.
@@ -118,7 +121,7 @@ function M.records(result)
   local ranks_of = ranks.reader(result)
   local has_ranks = ranks_of ~= nil
   local function add_cell(lines, cell)
-    for _, item in ipairs(counted) do add_summary(lines, result, cell, item.field or item.name, has_ranks) end
+    for _, item in ipairs(counted) do add_values(lines, result, cell, item.field or item.name, has_ranks) end
   end
   return { columns = columns_of(result, has_ranks), each = function(lines)
     for cell in result:cells(true) do

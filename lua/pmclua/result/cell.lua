@@ -81,15 +81,27 @@ function Cell:summary(name)
   return find_summary(self, field_of(name)) or names.unknown(self.result, name)
 end
 
+-- As source_of; raises for a name of neither an event nor a metric.
+local function known_source(cell, name)
+  local about, read = source_of(cell, field_of(name))
+  if not about then names.unknown(cell.result, name) end
+  return about, read
+end
+
 --- The values of an event or metric with where each comes from.
 ---@param cell pmclua.Cell
 ---@param name string of an event or metric
 ---@return pmclua.Values
 function M.read(cell, name)
-  local about, read = source_of(cell, field_of(name))
-  if not about then names.unknown(cell.result, name) end
+  local _, read = known_source(cell, name)
   return read()
 end
+
+--- What an event or metric is called, and its unit.
+---@param cell pmclua.Cell
+---@param name string of an event or metric
+---@return { name: string, title: string, unit: string, kind: string }
+function M.about(cell, name) return (known_source(cell, name)) end
 
 --- The values of a summary, in the order of measuring.
 ---@param name string of an event or metric

@@ -138,6 +138,16 @@ local function describe(summary, values, cell)
   return summary
 end
 
+--- How many values there are to summarise, their status, and why there is none, or not one of all that was done.
+---@param values pmclua.Values
+---@return integer n
+---@return string status
+---@return string? why
+function M.standing(values)
+  if values.no_fit then return 0, "absent", values.no_fit end
+  return #values.list, values.status, values.why
+end
+
 --- Summarises values. `read` gives them again: they are not kept.
 ---@param about { name: string, title: string, unit: string, kind: string, margin: number?,
 ---  is_sampled: boolean?, cell: pmclua.Cell }
@@ -145,10 +155,10 @@ end
 ---@return pmclua.Summary
 function M.new(about, read)
   local values = read()
+  local n, status, why = M.standing(values)
   local summary = { name = about.name, title = about.title, unit = about.unit, kind = about.kind,
-    status = values.status, why = values.why, launcher = values.launcher, n = #values.list,
+    status = status, why = why, launcher = values.launcher, n = n,
     missing = values.missing, ran = values.ran, exact = false, outliers = {} }
-  if values.no_fit then summary.n, summary.status, summary.why = 0, "absent", values.no_fit end
   local description = summary.n > 0 and describe(summary, values, about.cell) or nil
   if about.is_sampled then summary.exact, summary.is_sampled = false, true end
   summary.quality = verdict.quality(summary.status, description, about.margin)
