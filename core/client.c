@@ -354,7 +354,7 @@ static int reap(const struct pmclua_runner *runner, int *status, uint64_t limit_
         uint64_t wait = left_ns(deadline);
         if (wait == 0)
             return 0;
-        /* Where there is no descriptor that tells, it is looked for every 0.2 ms. */
+        /* Without a descriptor that tells, it is checked every 0.2 ms. */
         struct timespec left = timespec_of(runner->ended >= 0 ? wait : 200000);
         ppoll(&(struct pollfd){ .fd = runner->ended, .events = POLLIN }, 1, &left, NULL);
     }

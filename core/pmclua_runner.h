@@ -33,7 +33,7 @@ enum pmclua_field {
     PMCLUA_F_ERRORS,           /* u64, enum pmclua_output: standard error */
     PMCLUA_F_FOREGROUND,       /* u64 1: stay in the terminal's process group */
     PMCLUA_F_STANDARD,         /* u64 1: every signal as it is by default, and no core file */
-    PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL only so much later */
+    PMCLUA_F_GRACE,            /* u64 ns: at its time limit it gets SIGTERM, and SIGKILL this much later */
     PMCLUA_F_WATCHED,          /* u64 1: the programs that it executes are watched, also where it is not counted */
     /* … or a kernel */
     PMCLUA_F_LIBRARY,          /* text: path of a shared object; "": the runner's own kernel, which is empty */

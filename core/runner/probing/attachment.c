@@ -22,7 +22,7 @@
 enum {
     MILLION = 1000000,             /* the bound is in parts of it */
     AT_ONCE_NS = 250000000,        /* a window may cost the bound's share of this time */
-    LOOK_MS = 2,                   /* how often a bounded window is looked at; its cost may overshoot by this time */
+    LOOK_MS = 2,                   /* how often a bounded window is checked; its cost may overshoot by this time */
     WAIT_MS = 100,
     HIT_NS = 5000,                 /* default cost of a sample */
     WATCHED_MAX = 64               /* threads whose programs are watched: each takes an event and a ring on each CPU */

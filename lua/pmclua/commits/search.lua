@@ -19,7 +19,7 @@ local DIFFERENT = 0.0005                -- p of the ends: looked at after every 
 local SURE = 0.95                       -- of the posterior, before a step is confirmed
 local CONFIRMED = { 0.025, 0.0083 }     -- one-sided p: of the first comparison and of the second
 local OTHER_STEPS = 0.01
--- without new layouts: a step is named from so many of their deviations on
+-- without new layouts: a step has to be this many of their deviations to be named
 local LAYOUTS = 6
 local LEAST_LAYOUT_SD = 0.5             -- percent: what is assumed of layouts where commits show none
 local MOST_TURNS = 300

@@ -16,7 +16,7 @@ local M = {}
 ---@field events integer?
 ---@field ns number?
 ---@field below number? what it is less than, in ns, where it cannot be told from chance
----@field why string? why it cannot be had here
+---@field why string? why it cannot be measured here
 ---@field counts table<string, number>? what an empty region shows, by event, where it is not 0
 ---@field first string? the first of its events
 
@@ -96,7 +96,7 @@ local TURNS = 4
 local function error_of_median(list) return 1.2533 * 1.4826 * stats.mad(list) / math.sqrt(#list) end
 
 -- How much longer a repetition takes with `events` than without, in ns; or nil and what it is less than,
--- where it cannot be told from chance; or nil, nil and why it cannot be had. The sides take turns.
+-- where it cannot be told from chance; or nil, nil and why it cannot be measured. The sides take turns.
 local function difference(workload, events, options)
   local sides = { {}, {} }
   for _ = 1, TURNS do

@@ -12,7 +12,7 @@ local text = require "pmclua.base.text"
 
 local M = {}
 
---- Raises why a function or its file is not to be had.
+--- Raises why a function or its file cannot be used.
 ---@param code string
 ---@param message string
 ---@param hint? string

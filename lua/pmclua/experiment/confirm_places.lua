@@ -10,7 +10,7 @@ local profile_data = require "pmclua.profile.data"
 local text = require "pmclua.base.text"
 
 local LINE = require("pmclua.profile.sharing").LINE
-local MOST_BLOCKS = 4096        -- of a site that are looked at
+local MOST_BLOCKS = 4096        -- of a site that are read
 
 ---@class pmclua.PlacedWords where all words are at this moment
 ---@field addresses number[] of the words, in their order

@@ -1,7 +1,8 @@
 --- deciding.lua: whether simulated counts that differ are enough for what is asked of them: the limits on them, the
 -- comparisons, or where there is neither a narrow interval.
 --
--- Invariant: it is looked at few numbers of repetitions, by intervals for which that is corrected (verdict/stop.lua).
+-- Invariant: a decision is tried at only a few numbers of repetitions, with intervals corrected for it
+-- (verdict/stop.lua).
 
 local lists = require "pmclua.base.lists"
 local means = require "pmclua.stats.mean"

@@ -21,7 +21,7 @@ local LIMITS = {
   simulated = { target = 1e6, most = 3e7, least = 1e5, trials = 1 },
 }
 local MOST_ITERATIONS = 2 ^ 40
-local LONG = 20             -- targets: what might interrupt so long a trial is a small part of it
+local LONG = 20             -- targets: an interruption is a small part of a trial this long
 local LIKE = 2              -- levels whose iterations take this much longer at most are set side by side, too
 
 ---@class pmclua.IterationSearch

@@ -14,7 +14,7 @@ local NOT_SAMPLED = { EINVAL = true, EOPNOTSUPP = true }
 ---@param result table of Session:run
 ---@param groups { attrs: table[], events: integer[] }[] of its pass; is_sampled: they are to be sampled
 ---@param events pmclua.Event[]
----@param threads? integer so many threads open them each; default 1
+---@param threads? integer threads that each open them; default 1
 ---@return pmclua.Problem?
 function M.problem(result, groups, events, threads)
   if result.outcome ~= "not-counted" then return nil end

@@ -95,7 +95,7 @@ local function note_counts(self, record)
   end
 end
 
--- No event is counted so often: then nothing is sampled, and the run tells the count.
+-- No event occurs this often: with this period nothing is sampled, and the run gives the count.
 local NEVER = 2 ^ 52
 
 -- Samples in Linux are told by system call where calls are traced and the clock also ticks in Linux.

@@ -1,8 +1,8 @@
 --- waits.lua: what the runner is to take from Linux's accounts, and how long commands waited for a CPU.
 --
--- Waiting makes times noisy, and no count shows it. So commands are looked at although nobody asked: reading their
+-- Waiting makes times noisy, and no count shows it. So waits of commands are read although nobody asked: reading their
 -- account takes some 25 µs a repetition, outside of what is timed. Of commands that run for less than 3 ms only one
--- repetition in eight is looked at.
+-- repetition in eight is read.
 
 local core = require "pmclua.core"
 local tool = require "pmclua.event.tool"

@@ -1,8 +1,8 @@
 --- sources.lua: which source line of A is which of B: by the text of all sources of both sides, as a diff.
 --
 -- A line that reads like no other of all files, then of its file, is the same wherever it was moved to, and so are the
--- lines beside it that read alike (Heckel 1978). What lies between two pairs is looked at anew. A few lines that stand
--- where as many others stood are those lines, changed: a guess.
+-- lines beside it that read alike (Heckel 1978). What lies between two pairs is paired by itself. A few lines that
+-- stand where as many others stood are those lines, changed: a guess.
 -- Invariant: each line of one side is one of the other at most. Blanks do not count.
 
 local apart = require "pmclua.base.apart"

@@ -13,7 +13,7 @@ local M = {}
 
 local DEEPEST = 100               -- levels of parentheses and ifs
 local LONGEST = 1048576           -- bytes: Intel writes some with every node of the tree in them, 65,000 and more
-local HIGHEST = 2000              -- nodes above each other: walking a tree takes so many calls
+local HIGHEST = 2000              -- nodes above each other: walking a tree nests this many calls
 
 ---@class pmclua.ExpressionError
 ---@field message string

@@ -81,7 +81,7 @@ local function known_file(self, file)
   return known
 end
 
---- The symbols of a file that was mapped; nil: they cannot be had, which is said.
+--- The symbols of a file that was mapped; nil: there are none, and a remark says why.
 ---@param file pmclua.core.HitFile
 ---@return pmclua.core.Symbols?
 function Attribution:symbols(file)
@@ -139,7 +139,7 @@ local KEPT_BYTES = 2 ^ 18         -- of code, in a profile
 ---@field bytes string
 ---@field machine string "x64", "arm64"
 
--- The code of the function at a place; nil: it cannot be had any more.
+-- The code of the function at a place; nil: it is gone.
 local function code_at(known, place)
   if not (known.opened and known.opened.path) then return nil end
   known.code = known.code or {}

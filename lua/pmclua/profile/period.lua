@@ -37,7 +37,7 @@ function M.draw(mean, source)
   return math.max(1, math.floor(mean))          -- a range so small that it has none
 end
 
---- The mean period for a repetition that counts so much.
+--- The mean period for a repetition with this count.
 ---@param event pmclua.Event
 ---@param count number of a repetition
 ---@param cpu_seconds number that it takes

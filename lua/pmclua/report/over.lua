@@ -2,7 +2,8 @@
 --- each: table, facts, records.
 --
 -- Invariant: a level's value is the median of its cell. A level is named as an outlier where its modified z-score
--- (stats/order.lua) exceeds both the usual 3.5 and what the largest of so many looks exceeds in 5 % of cases by chance.
+-- (stats/order.lua) exceeds both the usual 3.5 and what the largest of as many scores exceeds in 5 % of cases by
+-- chance.
 
 local cells = require "pmclua.report.cells"
 local cell_key = require "pmclua.result.cell_key"

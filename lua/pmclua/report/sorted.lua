@@ -9,7 +9,7 @@ local M = {}
 
 ---@class pmclua.SortedTable
 ---@field lines table[] those of the first rows
----@field most integer so many of them; other rows stay at the end
+---@field most integer how many; other rows stay at the end
 ---@field orders { [1]: string, [2]: (fun(line: table): any)|nil }[] name and key: the largest number first, texts as in
 ---  a dictionary; without a key the order of the rows
 

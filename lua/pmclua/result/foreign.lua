@@ -314,7 +314,7 @@ function readers.asv(json)
   return import
 end
 
--- criterion, sample.json: total ns of so many iterations; beside it benchmark.json with the name.
+-- criterion, sample.json: total ns by number of iterations; beside it benchmark.json with the name.
 function readers.criterion(json, path)
   local is_own = type(json.iters) == "table" and type(json.times) == "table"
   if not is_own then return nil end

@@ -11,7 +11,7 @@ local M = {}
 -- program of their own, as observed.
 local APART = 0.1
 
-local SURE = 2                       -- what is left must exceed the uncertainty so many times
+local SURE = 2                       -- the remainder must exceed the uncertainty this many times
 local MOSTLY = 0.9
 
 -- Where threads share stacks, the cost of a thread's probes cannot be assigned to calls.

@@ -11,7 +11,7 @@ local M = { folder = store.folder, list = store.list, latest = store.latest }
 
 --- Removes stored results from the default folder; those being written stay.
 ---@param options { keep?: integer, older_than?: number|string } keep: the newest stay; older_than: seconds,
----  "12h", "30d": only what was not written to for so long goes. With both, what both say
+---  "12h", "30d": only what was not written to for this long goes. With both, what both say
 ---@return pmclua.store.Entry[] removed
 function M.prune(options)
   local keep = options.keep

@@ -11,7 +11,7 @@ local values = require "pmclua.result.values"
 
 local M = {}
 
-local LOOKED_AT = 1000          -- repetitions, for a median that need not be exact; of more, each so many-th
+local LOOKED_AT = 1000          -- repetitions, for a median that need not be exact; of more, every k-th
 
 -- A summary whose numbers are doubles: warnings reckon with them.
 local function numeric(summary)

@@ -148,7 +148,7 @@ end
 
 local NO_CHAINS = "%s: there are no call chains: %s"
 
--- Gives a result its call chains, where they are asked for and can be had.
+-- Gives a result its call chains, if they are asked for and known.
 local function add_callers(self, pass, result)
   local sample = self.context.declaration.sample
   if not (sample and sample.call_chains and result.simulated) then return end

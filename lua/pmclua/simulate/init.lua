@@ -159,7 +159,7 @@ local function is_settled(seen)
   return seen.is_equal and seen.count >= seen.enough or seen.lost >= FAILURES
 end
 
--- Whether counts that differ are enough after so many blocks. It is looked at few numbers of them (verdict/stop.lua);
+-- Whether differing counts suffice after this many blocks. Only a few numbers of blocks are tried (verdict/stop.lua);
 -- what was found at the last look holds until the next.
 local function is_decided(self, blocks)
   for _, look in ipairs(self.looks) do

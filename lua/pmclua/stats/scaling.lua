@@ -52,7 +52,7 @@ local function least_between(f, low, high)
   return (low + high) / 2
 end
 
--- The share from 0 to 1 that leaves least of one block; small shares are looked at closely.
+-- The share from 0 to 1 that leaves least of one block; small shares are searched in smaller steps.
 local function share_of(law, levels, logs)
   local function left(s) return (squares_of(law, s, levels, logs)) end
   local best, least = 0, math.huge

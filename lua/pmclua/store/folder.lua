@@ -76,7 +76,7 @@ end
 
 ---@class pmclua.store.Prune
 ---@field keep? integer the newest that stay
----@field older_than? number seconds: only what was not written to for so long goes
+---@field older_than? number seconds: only what was not written to for this long goes
 
 --- Removes stored results from the default folder; those being written stay.
 ---@param options pmclua.store.Prune at least one of its fields

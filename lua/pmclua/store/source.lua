@@ -58,7 +58,7 @@ function Source:close()
   if self.inflating then self.inflating:close() else self.file:close() end
 end
 
---- Opens a plain file again, to be read from so many bytes on.
+--- Opens a plain file again, to be read from this offset on.
 ---@param bytes integer
 function Source:reopen(bytes)
   self.file = open_plain(self.path)

@@ -93,7 +93,7 @@ end
 
 -- ---- simulated counts -----------------------------------------------------------------------------------------
 
---- Numbers of simulated repetitions that differ at which it is looked whether they decide; the last is the most that
+--- Numbers of differing simulated repetitions after which a decision is tried; the last is the most that
 --- are made for that.
 M.SIMULATED_LOOKS = { 2, 3, 5, 10, 20, 30 }
 

@@ -59,7 +59,7 @@ end
 ---@field heap boolean allocations by function
 ---@field tree boolean cycles by node of the first level of the vendor's tree
 ---@field below boolean and of the second
----@field counted table<integer, integer> passes that count, with so many levels of the tree
+---@field counted table<integer, integer> passes that count, by levels of the tree
 ---@field seconds number that it will take, about
 ---@field left_out table<string, string> what was left out, and why
 

@@ -37,7 +37,7 @@ local function make_folder()
 end
 
 --- Makes the table's name; `prepare` makes the table.
----@param options? { entries?: true|integer } entries: of each run, so many are kept one by one
+---@param options? { entries?: true|integer } entries: how many of each run are kept one by one
 ---@return pmclua.Marks
 function M.new(options)
   local folder = make_folder()
@@ -47,7 +47,7 @@ end
 
 --- Where things are in a table for these groups.
 ---@param groups { attrs: table[] }[] what each thread counts
----@param entries? true|integer of a run, so many are kept one by one
+---@param entries? true|integer how many of a run are kept one by one
 ---@return pmclua.core.MarkLayout
 function M.layout(groups, entries)
   local log_entries = entries == true and LOG_ENTRIES or entries or 0

@@ -18,7 +18,7 @@ local text = require "pmclua.base.text"
 ---@field target pmclua.Target
 ---@field parts { field: "cpu"|"thread", value: integer|string }[] in the order of places; none: summed
 ---@field taken ffi.cdata*[] room for its descriptors
----@field notes string[] what could not be had, in words
+---@field notes string[] what could not be counted, in words
 ---@field hotplug? pmclua.Hotplug of a target that is counted CPU by CPU
 local Watch = {}
 Watch.__index = Watch

@@ -380,7 +380,7 @@ end
 
 -- ---- histogram -------------------------------------------------------------------------------------------
 
-local BINS, FAR = 30, 64        -- bars; the largest is so many times the smallest: octaves
+local BINS, FAR = 30, 64        -- bars; octaves if the largest is this many times the smallest or more
 
 local function are_whole(values)
   return lists.all(values, function(value) return value % 1 == 0 end)

@@ -87,7 +87,7 @@ local function longest_of(tics)
   return math.max(0, unpack(lists.map(tics, function(tic) return text.width(tic[1]) end)))
 end
 
--- Named places of which none stands on its neighbour, where there are so many columns.
+-- Named places, thinned out so that no name overlaps its neighbour in this many columns.
 local function apart(axis, columns)
   local function scaled(value) return axis.log and math.log(value) or value end
   local low, high = scaled(axis.low), scaled(axis.high)
@@ -103,7 +103,7 @@ local function apart(axis, columns)
   return kept
 end
 
--- Whether the cells on an axis have numbers in a text of so many columns, because their names do not fit.
+-- Whether cells on an axis get numbers, because their names do not fit into this many columns.
 local function is_numbered(axis, columns)
   return axis.named and longest_of(axis.tics) * #axis.tics >= columns - MARGIN
 end
