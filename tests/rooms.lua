@@ -136,8 +136,7 @@ end
 -- By file, how many lines have a test of a kind, or a table by kind, all the same. The list may only shrink; why/ tests
 -- there whose code a line is, which may be Linux's.
 local KINDS = "lua/pmclua/workload/kinds.lua"
-local TESTS_OF_KINDS = { ["lua/pmclua/experiment/provenance.lua"] = 1, ["lua/pmclua/why/linux.lua"] = 2,
-  ["lua/pmclua/why/lines.lua"] = 1 }
+local TESTS_OF_KINDS = { ["lua/pmclua/why/linux.lua"] = 2, ["lua/pmclua/why/lines.lua"] = 1 }
 
 local function kinds_of_workloads()
   local names, rows = {}, read(KINDS):match "\nlocal KINDS = {\n(.-)\n}"

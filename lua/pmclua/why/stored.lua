@@ -7,10 +7,10 @@
 local cell_key = require "pmclua.result.cell_key"
 local comparable = require "pmclua.result.comparable"
 local core = require "pmclua.core"
+local evidence = require "pmclua.workload.evidence"
 local kinds = require "pmclua.workload.kinds"
 local lists = require "pmclua.base.lists"
 local paths = require "pmclua.host.paths"
-local provenance = require "pmclua.experiment.provenance"
 
 local M = {}
 
@@ -27,14 +27,14 @@ local function unknown(facts, whose)
       facts.kind, NEED)
   end
   local values = require("pmclua.base.json").encode { facts.argv, facts.env or {} }
-  if values:find(provenance.HIDDEN, 1, true) then
+  if values:find(evidence.HIDDEN, 1, true) then
     return ("the command of %s has a value that was not stored, as its name says that it is secret%s")
       :format(whose, NEED)
   end
 end
 
 local function replaced(facts, program, whose, commit)
-  local hash = core.stat(program) and provenance.identity(program)
+  local hash = core.stat(program) and evidence.identity(program)
   if hash == facts.program_hash then return nil end
   local from = commit and (" (commit %s)"):format(commit:sub(1, 10)) or ""
   local is_old = whose == "the baseline"
@@ -68,7 +68,7 @@ end
 local function command_of(side, facts, folder, program)
   local env = facts.env and lists.copy(facts.env) or nil
   for name, value in pairs(env or {}) do
-    if value == provenance.REMOVED then env[name] = false end
+    if value == evidence.REMOVED then env[name] = false end
   end
   return require("pmclua.workload.command").new { name = side, cwd = folder, env = env,
     stdin = facts.stdin ~= "inherit" and facts.stdin and paths.from(folder, facts.stdin) or facts.stdin,
@@ -92,7 +92,7 @@ function M.sides(cells, given)
     or before and replaced(old, before, "the baseline", how_old.commit)
     or given and not core.stat(given) and given .. ": there is no such file (--old-program)"
   if why then return nil, why end
-  local is_other = given and provenance.identity(given) ~= old.program_hash
+  local is_other = given and evidence.identity(given) ~= old.program_hash
   return { a = command_of("baseline", new, folder, core.real_path(given or before)),
     b = command_of("new", new, folder, core.real_path(program)) },
     is_other and given .. " is not, to the byte, the program that the baseline was counted with" or nil

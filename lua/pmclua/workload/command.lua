@@ -146,6 +146,31 @@ function Command:identity()
   return { self.argv, self.cwd, self.env, self.stdin, self.stdout, self.stderr, self.shell, self.launch }
 end
 
+--- What a result stores of it, so that others can run it again.
+---@param levels table
+---@param how { pin?: string }
+---@return table
+function Command:facts(levels, how)
+  local evidence = require "pmclua.workload.evidence"
+  local program = self:program(levels)
+  local facts = { argv = evidence.words(shellwords.fill_all(self.argv, levels)), program = program,
+    program_hash = program and evidence.identity(program), cwd = folder_of(self, levels),
+    stdin = self.stdin and shellwords.fill(self.stdin, levels), shell = self.shell,
+    cpus = evidence.cpus(how.pin, levels),
+    libraries = evidence.hashes(require("pmclua.workload.libraries").of_command(self, levels)) }
+  if self.launch then
+    facts.launch = evidence.words(shellwords.fill_all(self.launch, levels))
+    -- "mpirun" is a link to that of Open MPI or MPICH.
+    local launcher = facts.launch[1] and command.new(facts.launch):program()
+    facts.launcher = launcher and core.real_path(launcher)
+  end
+  for name, value in pairs(self.env or {}) do
+    facts.env = facts.env or {}
+    facts.env[name] = evidence.variable(name, value, levels)
+  end
+  return facts
+end
+
 -- ---- running ----
 
 -- Changes to the environment by which what is allocated is logged.

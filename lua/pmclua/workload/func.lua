@@ -40,6 +40,14 @@ end
 
 function Function:may_ask() return func.takes_levels(self.fn) end
 
+--- What a result stores of it: where it is defined.
+---@return table
+function Function:facts()
+  local about = debug.getinfo(self.fn, "S")
+  local is_file = about.source:sub(1, 1) == "@"
+  return { defined = is_file and ("%s:%d"):format(about.source:sub(2), about.linedefined) or nil }
+end
+
 -- The attrs of a group, without inheritance where it is to be read in user space. Otherwise threads that the
 -- function starts are counted unless the script says not.
 local function attrs_of(group)

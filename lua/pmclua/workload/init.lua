@@ -4,6 +4,7 @@
 --   workload:problem(levels, session) -> error object or nil    what can be seen before running
 --                                        nil, compiled          of a kernel: for `define`
 --   workload:identity() -> list                                 equal where a stored result can be resumed
+--   workload:facts(levels, how) -> table                        what is stored, so that others can run it again
 --   workload:define(message, levels, options)                   its definition for the runner
 --   workload:complaint(result) -> text or nil                   what ended a repetition badly
 -- and for what runs in this process (in_process): open_groups, measure, close_groups. What only some kinds can do is a

@@ -178,6 +178,44 @@ function Kernel:may_ask(name)
   return source:find('"' .. name .. '"', 1, true) ~= nil
 end
 
+-- The hash of a source with all that it includes, whatever the folders are called.
+local function hash_with_headers(session, unit, known)
+  local key = table.concat({ unit.text, unpack(compile.argv(unit)) }, "\0")
+  known[key] = known[key] or core.hash((compile.ask(session, unit, { "-E", "-P" })))
+  return known[key]
+end
+
+local function add_compiled(facts, self, levels, how)
+  local evidence, unit = require "pmclua.workload.evidence", self:unit(how.session, levels)
+  facts.compiler, facts.command = compile.version(how.session, unit), compile.argv(unit)
+  facts.source = self.source and unit.label or nil
+  facts.source_text = evidence.text(self.generate and self.code or unit.text)
+  facts.source_hash = core.hash(unit.text)
+  facts.included_hash = hash_with_headers(how.session, unit, how.known)
+end
+
+--- What a result stores of it, so that others can run it again.
+---@param levels table
+---@param how { pin?: string, session: pmclua.Session, known: table<string, string> } known: hashes with headers
+---@return table
+function Kernel:facts(levels, how)
+  local evidence = require "pmclua.workload.evidence"
+  local facts = { symbol = shellwords.fill(self.symbol, levels),
+    arguments = self.arguments, threads = self.threads and tostring(self.threads),
+    cpus = evidence.cpus(self.cpus or how.pin, levels, math.max(1, self:thread_count(levels))) }
+  for name, value in pairs(self.params or {}) do
+    facts.params = facts.params or {}
+    facts.params[name] = shellwords.fill(tostring(value), levels)
+  end
+  facts.libraries = evidence.hashes(require("pmclua.workload.libraries").brought(paths.runner(),
+    { LD_PRELOAD = os.getenv "LD_PRELOAD", LD_LIBRARY_PATH = os.getenv "LD_LIBRARY_PATH" }))
+  if self.library then
+    facts.library = self:object(how.session, levels)
+    facts.library_hash = evidence.identity(facts.library)
+  else add_compiled(facts, self, levels, how) end
+  return facts
+end
+
 -- ---- running ----
 
 local function parameters(self, levels)

@@ -85,6 +85,13 @@ end
 ---@return string
 function RegionProcess:identity() return ("process %d of %s"):format(self.pid, self.image.program) end
 
+--- What a result stores of it.
+---@return table
+function RegionProcess:facts()
+  local program = self.image.program
+  return { program = program, program_hash = require("pmclua.workload.evidence").identity(program) }
+end
+
 --- Adds it to a definition.
 function RegionProcess:define(message)
   message:number("pid", self.pid)
