@@ -25,6 +25,7 @@ local M = {}
 ---  listed; is_open: it may have others
 ---@field optional boolean
 ---@field is_parameter boolean?
+---@field is_refused boolean? of an item of a parameter: the function may take any, and refuse it
 
 local function new_shape() return { kinds = {}, words = {}, classes = {} } end
 
@@ -189,7 +190,7 @@ local compare_fields
 local function compare(place, signed, annotated, context, report)
   local kinds, others = kinds_of(signed), kinds_of(annotated)
   -- Modules call a function, too, and may pass what scripts may not.
-  local takes_more = signed.is_parameter and holds_all(others, kinds)
+  local takes_more = signed.is_parameter and holds_all(others, kinds) or signed.is_refused and others.any
   if not takes_more then differ(place, kinds, others, report) end
   local differs = not signed.optional ~= not annotated.optional
   if differs and not kinds.any and not (takes_more and annotated.optional) then
@@ -198,6 +199,7 @@ local function compare(place, signed, annotated, context, report)
   differ(place, signed.words, annotated.words, report)
   differ(place, signed.classes, parents_of(annotated.classes, signed.classes, context), report)
   if signed.item and annotated.item then
+    signed.item.is_refused = signed.is_parameter           -- by the function itself, where it is wrong
     compare(place .. ": an item", signed.item, annotated.item, context, report)
   end
   if signed.fields and annotated.fields then

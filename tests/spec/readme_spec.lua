@@ -22,7 +22,8 @@ end
 local function can_run(command)
   local takes_root = command:find "pmclua regions" or command:find "sched:"      -- probes, tracefs
   if takes_root and not support.have_root() then return false end
-  if command:find "pmclua pages" and support.watcher then return false end     -- has page faults of its own
+  -- A watcher has page faults of its own; later commands report what that script has stored.
+  if support.watcher and (command:find "pages" or command:find "sweep") then return false end
   for _, name in ipairs { "git", "make", "valgrind" } do
     if command:find(name, 1, true) and not support.have(name) then return false end
   end

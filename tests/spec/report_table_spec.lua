@@ -186,7 +186,9 @@ describe("a table", function()
 
   it("says what stopped the run", function()
     local r = one_cell()
-    r.status, r.problem = "failed", "./parse: exited with status 3"
+    r.status = "failed"
+    r.problem = require("pmclua.base.problem").problem { code = "EWORKLOAD",
+      message = "./parse: exited with status 3" }
     r.remarks = { "CPU 3 went offline" }
     for _, said in ipairs { "! ./parse: exited with status 3", "stopped at a failure",
         "CPU 3 went offline" } do

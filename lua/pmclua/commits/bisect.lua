@@ -76,9 +76,8 @@ local function end_does_not_build(self, commit)
 end
 
 local function step_of(commits, from, to, change)
-  local step = { from = commits[from], to = commits[to], commits = {}, change = change, notes = {} }
-  for i = from + 1, to do step.commits[#step.commits + 1] = commits[i] end
-  return step
+  return { from = commits[from], to = commits[to], commits = { unpack(commits, from + 1, to) },
+    change = change, notes = {} }
 end
 
 local function is_exact(event) return event:find("^valgrind::") ~= nil end

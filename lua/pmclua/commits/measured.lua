@@ -131,9 +131,8 @@ end
 
 -- The values of an event in each cell, in the order of blocks.
 local function values_of(result)
-  local field, list = result.header.events[1].field, {}
-  for cell in result:cells() do list[#list + 1] = cell:values(field) end
-  return list, result.header.events[1]
+  local field = result.header.events[1].field
+  return lists.map(result:list(), function(cell) return cell:values(field) end)
 end
 
 local function no_count(event, result)

@@ -114,12 +114,17 @@ local function interval(estimate)
   return { mean = estimate.mean, low = low, high = high }
 end
 
+local function best_gap(posterior)
+  local best = posterior.gaps[1]
+  for _, gap in ipairs(posterior.gaps) do
+    if gap.q > best.q then best = gap end
+  end
+  return best
+end
+
 local function update(self)
   local draws = self.problem.draws_layouts and self.draws or merged(self.draws)
-  local best
-  for _, gap in ipairs(self.posterior and self.posterior.gaps or {}) do
-    if not best or gap.q > best.q then best = gap end
-  end
+  local best = self.posterior and best_gap(self.posterior) or nil
   self.posterior = posteriors.of(draws, self.problem.commits, best)
   return self.posterior
 end
@@ -218,14 +223,6 @@ local function conclude(self, gap, estimate)
 end
 
 -- ---- the search ----------------------------------------------------------------------------------------
-
-local function best_gap(posterior)
-  local best = posterior.gaps[1]
-  for _, gap in ipairs(posterior.gaps) do
-    if gap.q > best.q then best = gap end
-  end
-  return best
-end
 
 local function narrow(self)
   local problem, tries = self.problem, 0

@@ -123,11 +123,8 @@ end
 local function blame_attribute(pmu, parts, message)
   local event = find_event(pmu, parts[1].text)
   if not event then return end
-  local has, all = {}, {}
-  for _, attribute in ipairs(core.pfm.attributes(event.index)) do
-    has[attribute.name:lower()] = true
-    all[#all + 1] = attribute.name
-  end
+  local all = lists.column(core.pfm.attributes(event.index), "name")
+  local has = lists.set(lists.map(all, string.lower))
   for i = 2, #parts do
     if not has[parts[i].key] then problem.unknown(parts[i], all, "%s", message) end
   end

@@ -68,6 +68,7 @@ local function list_directory(path)
   for name in iterator, state do
     if name:sub(1, 1) ~= "." then names[#names + 1] = name end
   end
+  table.sort(names)
   return names
 end
 
@@ -159,11 +160,7 @@ end
 
 ---@return string[] names of its terms, sorted
 function Pmu:format_names()
-  return remembered(self, "format_list", function()
-    local names = list_directory(self.path .. "/format")
-    table.sort(names)
-    return names
-  end)
+  return remembered(self, "format_list", function() return list_directory(self.path .. "/format") end)
 end
 
 local ABOUT_ALIAS = { "%.unit$", "%.scale$", "%.snapshot$", "%.per%-pkg$" }
@@ -171,11 +168,9 @@ local ABOUT_ALIAS = { "%.unit$", "%.scale$", "%.snapshot$", "%.per%-pkg$" }
 ---@return string[] names of its events, sorted
 function Pmu:alias_names()
   return remembered(self, "alias_list", function()
-    local names = lists.where(list_directory(self.path .. "/events"), function(name)
+    return lists.where(list_directory(self.path .. "/events"), function(name)
       return not lists.any(ABOUT_ALIAS, function(ending) return name:find(ending) end)
     end)
-    table.sort(names)
-    return names
   end)
 end
 

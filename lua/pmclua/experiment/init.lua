@@ -46,9 +46,6 @@ end
 ---@param declaration table lua/REFERENCE.md, "pmc.experiment"
 ---@return pmclua.Experiment
 function M.declare(declaration)
-  if type(declaration) ~= "table" then
-    explain.misuse("pmc.experiment takes a table, not a " .. type(declaration), 2)
-  end
   declaration = lists.deep_copy(declaration)
   local checked, mistakes = declare.check(declaration)
   raise_mistakes(mistakes, 2)

@@ -12,6 +12,7 @@ local records = require "pmclua.experiment.record"
 local refused = require "pmclua.experiment.refused"
 local result_regions = require "pmclua.result.regions"
 local results = require "pmclua.result"
+local units = require "pmclua.base.units"
 
 local M = {}
 
@@ -128,8 +129,7 @@ local MILLION = 1e6
 
 --- A bound in parts per million, of "5%".
 local function duty_of(value)
-  local share, why = require("pmclua.base.units").share(value)
-  if not share then explain.misuse("pmc.regions: duty must be " .. why, 4) end
+  local share = units.share(value)
   if share == 0 or share > 1 then
     explain.misuse(("pmc.regions: duty must be above 0 and at most 100%%, not %s"):format(value), 4)
   end
@@ -197,12 +197,6 @@ local function check_spec(value)
   return spec
 end
 
-local function seconds_of(options, key)
-  if options[key] == nil then return nil end
-  local seconds, why = require("pmclua.base.units").seconds(options[key])
-  return seconds or explain.misuse(("pmc.regions: %s must be %s"):format(key, why), 3)
-end
-
 --- Runs a command and follows the calls of its regions; or those of a process that runs already, for a
 --- while (`duration`; else until an interrupt, or its end).
 ---@param command string|function|table a command string, pmc.command{…}, or pmc.pid(N); a function is refused
@@ -217,7 +211,8 @@ function M.result(command, options)
   if problem then error(problem, 0) end
   local regions, declaration = workload:regions {}, declaration_of(workload, options)
   local plan = require("pmclua.experiment.plan").make(declaration)
-  local seconds = seconds_of(options, "timeout") or seconds_of(options, "duration")
+  local limit = options.timeout or options.duration
+  local seconds = limit and units.seconds(limit)
   local session = require("pmclua.workload.session").new()
   local caught = core.catch_interrupts "count"
   local ok, result = pcall(run_all, { session = session, workload = workload, regions = regions, plan = plan,

@@ -120,19 +120,14 @@ local function read_caches(root, cpus)
   return caches
 end
 
-local function numbers_of(text)
-  local numbers = {}
-  for digits in text:gmatch "%d+" do numbers[#numbers + 1] = tonumber(digits) end
-  return numbers
-end
-
 local function read_nodes(root, by_cpu)
   local base = root .. "/devices/system/node"
   return lists.map(numbered(base, "node"), function(node)
     local folder = ("%s/node%d/"):format(base, node)
     local cpus = lists.where(list_at(folder .. "cpulist") or {}, function(cpu) return by_cpu[cpu] ~= nil end)
     for _, cpu in ipairs(cpus) do by_cpu[cpu].node = node end
-    local distances = numbers_of(machine.line(folder .. "distance") or "")
+    local words = lists.collect((machine.line(folder .. "distance") or ""):gmatch "%d+")
+    local distances = lists.map(words, function(digits) return tonumber(digits) end)
     local kilobytes = (machine.text(folder .. "meminfo") or ""):match "MemTotal:%s*(%d+) kB"
     return { node = node, cpus = cpus, bytes = kilobytes and tonumber(kilobytes) * 1024,
       distances = distances[1] and distances or nil }

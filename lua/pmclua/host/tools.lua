@@ -16,11 +16,8 @@ local M = {}
 ---@param value? string nil: the system's own folders
 ---@return string
 function M.from_root(value)
-  local folders = {}
-  for folder in (value or "/usr/local/bin:/usr/bin:/bin"):gmatch "[^:]+" do
-    if folder:sub(1, 1) == "/" then folders[#folders + 1] = folder end
-  end
-  return table.concat(folders, ":")
+  local folders = lists.collect((value or "/usr/local/bin:/usr/bin:/bin"):gmatch "[^:]+")
+  return table.concat(lists.where(folders, function(folder) return folder:sub(1, 1) == "/" end), ":")
 end
 
 local KIND, FILE, EXECUTABLE = 0xf000, 0x8000, 0x49       -- by its user, its group or others

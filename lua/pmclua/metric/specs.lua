@@ -129,11 +129,4 @@ function M.is_this_cpu(pattern)
   return cpu.is_same_arm(pattern, identifier) or cpu.matches(pattern, identifier)
 end
 
---- Specs of all entries, each once.
----@param entries { spec: string }[]
----@return string[]
-function M.list(entries)
-  return lists.unique(lists.column(entries, "spec"))
-end
-
 return M

@@ -6,6 +6,7 @@
 local event = require "pmclua.event"
 local definitions = require "pmclua.metric.definition"
 local expression = require "pmclua.metric.expression"
+local lists = require "pmclua.base.lists"
 local literals = require "pmclua.metric.literals"
 local specs = require "pmclua.metric.specs"
 local topology = require "pmclua.host.topology"
@@ -39,10 +40,7 @@ end
 
 -- The metric for this kind of core, among those of one name; else the first.
 local function of_kind(records, pmu)
-  for _, record in ipairs(records) do
-    if record.pmu == pmu then return record end
-  end
-  return records[1]
+  return lists.find(records, function(record) return record.pmu == pmu end) or records[1]
 end
 
 -- How many counters count events of PMUs that count for all tasks, each on CPUs of its own; nil for others,
@@ -106,11 +104,7 @@ local function unit_of(scale)
   return number, unit
 end
 
-local function split(groups)
-  local list = {}
-  for group in (groups or ""):gmatch "[^;]+" do list[#list + 1] = group end
-  return list
-end
+local function split(groups) return lists.collect((groups or ""):gmatch "[^;]+") end
 
 -- "tma_memory_bound_group" has what is below tma_memory_bound.
 local function parent_of(record, tables)
@@ -126,7 +120,7 @@ local function gather(name, pmu, source, tables)
   local definition = { name = name, pmu = pmu, formulas = {}, constants = {}, whys = {}, inputs = {},
     specs = {}, depth = 0 }
   add_formula(definition, tables, name, source)
-  definition.events = specs.list(definition.specs)
+  definition.events = lists.unique(lists.column(definition.specs, "spec"))
   definition.specs, definition.depth = nil, nil
   return definition
 end
@@ -149,11 +143,7 @@ end
 -- "cpu_atom/tma_retiring/" is that of one kind of core.
 local function records_of(tables, name)
   local pmu, bare = name:match "^([%w_]+)/([%w_.]+)/$"
-  local list = {}
-  for _, record in ipairs(tables:metrics(bare or name)) do
-    if not pmu or record.pmu == pmu then list[#list + 1] = record end
-  end
-  return list
+  return lists.where(tables:metrics(bare or name), function(record) return not pmu or record.pmu == pmu end)
 end
 
 --- The vendor's metric of a name, in any case. On a hybrid CPU the variants are those of each kind of core,

@@ -33,17 +33,12 @@ local M = {}
 
 -- ---- what is asked ------------------------------------------------------------------------------------
 
-local function seconds(spec, name, default)
-  if spec[name] == nil then return default end
-  local value, why = require("pmclua.base.units").seconds(spec[name])
-  return value or explain.misuse(("pmc.monitor: %s must be %s"):format(name, why), 4)
-end
-
 local SHORTEST = 1e-3
 
 local function check_limits(spec)
-  local limits = { interval = seconds(spec, "interval", 1), duration = seconds(spec, "duration"),
-    delay = seconds(spec, "delay"), count = spec.count }
+  local seconds = require("pmclua.base.units").seconds
+  local limits = { interval = seconds(spec.interval or 1), count = spec.count,
+    duration = spec.duration and seconds(spec.duration), delay = spec.delay and seconds(spec.delay) }
   if limits.interval < SHORTEST then explain.misuse("pmc.monitor: an interval must be at least 1 ms", 3) end
   return limits
 end

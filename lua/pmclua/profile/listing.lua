@@ -57,11 +57,7 @@ local function below(folders, source)
   return list
 end
 
-local function lines_of(text)
-  local lines = {}
-  for line in (text .. "\n"):gmatch "(.-)\r?\n" do lines[#lines + 1] = line end
-  return lines
-end
+local function lines_of(text) return lists.collect((text .. "\n"):gmatch "(.-)\r?\n") end
 
 --- The lines of a source of a program that is here.
 ---@param source string as the debug information has it

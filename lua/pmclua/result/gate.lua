@@ -219,12 +219,6 @@ local function unit_of(result, limit)
   return event and event.unit or ""
 end
 
-local function run_spread(asked)
-  if asked == nil then return nil end
-  local share, why = require("pmclua.base.units").share(asked)
-  return share or explain.misuse("run_spread must be " .. why, 5)
-end
-
 local function is_idle(result)
   return result.header.same_program ~= nil
     and lists.all(result:list(), function(cell) return cell.repetitions == 0 end)
@@ -241,13 +235,14 @@ end
 
 local function rows_of(result, baselines, runs, gated, limits, options)
   local rows, tests, places = {}, {}, {}
+  local spread = options.run_spread and require("pmclua.base.units").share(options.run_spread)
   local why = not options.is_running and why_unfinished(result, "the run") or nil
   local why_before = lists.map(baselines, function(run) return why_unfinished(run, "the baseline") end)[1]
   for _, limit in ipairs(limits) do
     for _, item in ipairs(gated) do
       local function row_at(level)
         local row = limits_of_cells.check(limit, item.cell, item.befores,
-          { level = level, paired = item.paired, spread = run_spread(options.run_spread),
+          { level = level, paired = item.paired, spread = spread,
             any_cpu = options.any_cpu, any_arguments = options.any_arguments })
         row.cell, row.unit = item.cell:label(), unit_of(result, limit)
         cut_short(row, why or limit.relative and why_before)

@@ -72,6 +72,16 @@ function M.by_index(result, cell, event)
   return list
 end
 
+--- The same in the order of repetitions.
+---@param result pmclua.Result
+---@param cell integer
+---@param event string
+---@return table[]
+function M.in_order(result, cell, event)
+  local by_index = M.by_index(result, cell, event)
+  return lists.map(lists.keys(by_index), function(index) return by_index[index] end)
+end
+
 --- The traced system calls of a cell, by the number of the repetition.
 ---@param result pmclua.Result
 ---@param cell integer

@@ -72,12 +72,6 @@ local function none() return {} end
 
 local function last_of(chain) return chain:match "[^;]+$" end
 
-local function sum_of(line, counters)
-  local sum = 0
-  for _, counter in ipairs(counters) do sum = sum + tonumber(line.counts[counter] or 0) end
-  return sum
-end
-
 ---@class pmclua.SimulatedCallSite a source line of a function that calls another one
 ---@field frame string of the caller
 ---@field callee string frame
@@ -116,7 +110,7 @@ function M.of(files, counters, homes)
   for _, line in ipairs(lines) do
     local chain = chain_of(self, line.fn)
     local called = line.inclusive and chain_of(self, line.called)
-    local cost = sum_of(line, counters)
+    local cost = out_file.sum_of(counters, line.counts)
     if called and called ~= chain then add(calls, called, line.calls) end
     if called then add_site(sites, line, chain, called, cost) end
     if not line.inclusive then add(chains, chain, cost) end

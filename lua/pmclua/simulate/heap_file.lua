@@ -34,11 +34,9 @@ local function frame_of(text)
 end
 
 local function frames_in(text)
-  local list = {}
-  for frame in text:gmatch '\n [%[,]"([^\n]*)"%f[\n]' do
-    list[#list + 1] = frame_of((frame:gsub("\\(.)", "%1")))
-  end
-  return list
+  return lists.map(lists.collect(text:gmatch '\n [%[,]"([^\n]*)"%f[\n]'), function(frame)
+    return frame_of((frame:gsub("\\(.)", "%1")))
+  end)
 end
 
 -- Valgrind's own malloc, new and so on.

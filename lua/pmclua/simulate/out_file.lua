@@ -131,6 +131,16 @@ function M.has_function(file, functions)
   end)
 end
 
+--- The sum of some counters.
+---@param counters string[]
+---@param counts table<string, number|ffi.cdata*>
+---@return number
+function M.sum_of(counters, counts)
+  local sum = 0
+  for _, counter in ipairs(counters) do sum = sum + tonumber(counts[counter] or 0) end
+  return sum
+end
+
 --- Adds counts to others, exactly.
 ---@param total table<string, number|ffi.cdata*> changed
 ---@param counts table<string, number|ffi.cdata*>

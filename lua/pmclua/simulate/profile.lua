@@ -42,12 +42,6 @@ local function line_for(lines, entry, program)
   return line
 end
 
-local function sum_of(counters, counts)
-  local sum = 0
-  for _, counter in ipairs(counters) do sum = sum + tonumber(counts[counter] or 0) end
-  return sum
-end
-
 local function add(line, number, source, count)
   line.count = line.count + count
   line.of_source[source] = (line.of_source[source] or 0) + count
@@ -74,7 +68,7 @@ end
 local function take(lines, file, counters, program)
   local sum = 0
   for _, entry in ipairs(out_file.lines(file)) do
-    local count = not entry.inclusive and sum_of(counters, entry.counts) or 0
+    local count = not entry.inclusive and out_file.sum_of(counters, entry.counts) or 0
     if count > 0 then
       add(line_for(lines, entry, program), entry.line, entry.file, count)
       sum = sum + count
@@ -94,7 +88,7 @@ end
 function M.new(files, event, program)
   local lines, total, placed = {}, 0, 0
   for _, file in ipairs(files) do
-    total = total + sum_of(event.simulated, file.summary)
+    total = total + out_file.sum_of(event.simulated, file.summary)
     placed = placed + take(lines, file, event.simulated, program)
   end
   for _, line in ipairs(lines) do

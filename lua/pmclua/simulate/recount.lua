@@ -29,11 +29,6 @@ function M.dumps()
   return list
 end
 
--- The files of a process.
-local function of_process(files, pid)
-  return lists.where(files, function(file) return file.pid == pid end)
-end
-
 --- Callgrind numbers its dumps anew in each program: they are taken away before the next one writes there.
 ---@param scratch pmclua.Scratch
 ---@param taken { count: integer }
@@ -94,7 +89,7 @@ function M.others_of(log, files)
         return nil, "it executes itself with the same arguments: its programs cannot be told apart"
       end
     end
-    for _, file in ipairs(of_process(files, process.pid)) do
+    for _, file in ipairs(lists.where(files, function(file) return file.pid == process.pid end)) do
       -- Cachegrind has all of the last program.
       local is_whole = #process.starts > 0 and plain(file.command) == last
       table.insert(is_whole and whole or list, file)

@@ -82,11 +82,17 @@ end
 
 -- ---- curves ---------------------------------------------------------------------------------------------
 
-local function sum_of_squares(residuals)
+--- The sum of the products of two lists.
+---@param a number[]
+---@param b number[] as many or more
+---@return number
+function M.dot(a, b)
   local sum = 0
-  for i = 1, #residuals do sum = sum + residuals[i] * residuals[i] end
+  for i = 1, #a do sum = sum + a[i] * b[i] end
   return sum
 end
+
+local dot = M.dot
 
 --- The residuals of the logarithms; nil where the curve is not above 0 everywhere.
 ---@param curve pmclua.Curve
@@ -118,16 +124,15 @@ function M.power(x, logs, breaks)
     return row
   end
   local function log_of(p, at)
-    local row, sum = slopes(p, at), 0
-    for j = 1, #row do sum = sum + p[j] * row[j] end
-    return sum
+    return dot(slopes(p, at), p)
   end
   for i = 1, #x do rows[i] = slopes(nil, x[i]) end
   local p, inverse = least_squares(rows, logs)
   if not p then return nil end
   local curve = { shape = #breaks > 0 and "steps" or "power", p = p, count = #p + #breaks, inverse = inverse,
     breaks = breaks, log = log_of, slopes = slopes }
-  curve.squares = sum_of_squares(M.residuals(curve, p, x, logs))
+  local left = M.residuals(curve, p, x, logs)
+  curve.squares = dot(left, left)
   return curve
 end
 
@@ -141,7 +146,7 @@ local function improve(curve, x, logs)
     local p = {}
     for j = 1, #step do p[j] = curve.p[j] + step[j] end
     local left = M.residuals(curve, p, x, logs)
-    local squares = left and sum_of_squares(left)
+    local squares = left and dot(left, left)
     if squares and squares < curve.squares then
       curve.p, curve.squares = p, squares
       return true
@@ -215,7 +220,8 @@ local function additive(name, g, x, y, logs)
     local value = p[1] * g(at) + p[2]
     return { g(at) / value, 1 / value }
   end
-  curve.squares = sum_of_squares(M.residuals(curve, curve.p, x, logs))
+  local left = M.residuals(curve, curve.p, x, logs)
+  curve.squares = dot(left, left)
   return settled(curve, x, logs)
 end
 

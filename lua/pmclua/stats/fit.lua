@@ -141,13 +141,9 @@ end
 function M.theil_sen(x, y)
   local ok, reason = check(x, y)
   if not ok then return nil, reason end
-  local slopes = {}
-  pairs_of.each(x, ALL_PAIRS_UP_TO, function(i, j) slopes[#slopes + 1] = pairs_of.slope(x, y, i, j) end)
   local method = #x <= ALL_PAIRS_UP_TO and "Theil-Sen" or "Theil-Sen, incomplete"
-  local b = order.median_of((order.sorted(slopes)))
-  local rest = {}
-  for i = 1, #x do rest[i] = y[i] - b * x[i] end
-  return { a = order.median_of((order.sorted(rest))), b = b, n = #x, method = method }
+  local b = order.median_of(pairs_of.slopes(x, y, ALL_PAIRS_UP_TO))
+  return { a = pairs_of.intercept(x, y, b), b = b, n = #x, method = method }
 end
 
 local function resample(x, y, generator)

@@ -118,18 +118,10 @@ local function student(curve, n, level)
   return distribution.student_upper((1 - level) / 2, n - curve.count)
 end
 
-local function product(matrix, vector)
-  return lists.map(matrix, function(row)
-    local sum = 0
-    for j, entry in ipairs(row) do sum = sum + entry * vector[j] end
-    return sum
-  end)
-end
+local dot = curves.dot
 
-local function dot(a, b)
-  local sum = 0
-  for i, value in ipairs(a) do sum = sum + value * b[i] end
-  return sum
+local function product(matrix, vector)
+  return lists.map(matrix, function(row) return dot(row, vector) end)
 end
 
 -- The standard error of a combination of parameters: the larger of that for noise that is everywhere the same, and that

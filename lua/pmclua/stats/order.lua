@@ -58,7 +58,7 @@ local function sort(list, n)
 end
 
 --- A copy in ascending order.
----@param values number[]
+---@param values any[]
 ---@return number[]? sorted nil where there is no value, or one is no finite number
 ---@return string? reason
 function M.sorted(values)

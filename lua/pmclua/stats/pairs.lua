@@ -3,6 +3,8 @@
 -- Invariant: every pair of different x, up to a number of points; beyond it pairs that are half the points
 -- apart in x, no point in two of them (Theil's incomplete method), so that work grows with the points.
 
+local order = require "pmclua.stats.order"
+
 local floor = math.floor
 
 local M = {}
@@ -39,5 +41,27 @@ end
 ---@param j integer
 ---@return number
 function M.slope(x, y, i, j) return (y[j] - y[i]) / (x[j] - x[i]) + 0 end
+
+--- The slopes of pairs, in order.
+---@param x number[]
+---@param y number[]
+---@param limit integer as for `each`
+---@return number[]
+function M.slopes(x, y, limit)
+  local slopes = {}
+  M.each(x, limit, function(i, j) slopes[#slopes + 1] = M.slope(x, y, i, j) end)
+  return (order.sorted(slopes))
+end
+
+--- The median of what a slope leaves of y: the robust line's intercept.
+---@param x number[]
+---@param y number[]
+---@param slope number
+---@return number
+function M.intercept(x, y, slope)
+  local rest = {}
+  for i = 1, #x do rest[i] = y[i] - slope * x[i] end
+  return order.median_of((order.sorted(rest)))
+end
 
 return M

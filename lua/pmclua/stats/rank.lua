@@ -4,6 +4,7 @@
 -- other value on its side.
 
 local LEVEL = require("pmclua.stats.multiple").LEVEL
+local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
 local distribution = require "pmclua.stats.distribution"
 
@@ -74,12 +75,7 @@ local function statistic(sx, sy)
   return u
 end
 
-local function pooled_ties(sx, sy)
-  local pooled = {}
-  for i = 1, #sx do pooled[i] = sx[i] end
-  for i = 1, #sy do pooled[#sx + i] = sy[i] end
-  return order.ties_of((order.sorted(pooled)))
-end
+local function pooled_ties(sx, sy) return order.ties_of((order.sorted(lists.joined { sx, sy }))) end
 
 -- σ² = n₁n₂/12·((N+1) - Σ(t³-t)/(N(N-1))): Lehmann, "Nonparametrics", 1.4.
 local function deviation(n1, n2, ties)

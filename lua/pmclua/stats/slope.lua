@@ -58,12 +58,6 @@ end
 ---@field n integer points
 ---@field reason? string why there is no interval
 
-local function median_residual(x, y, slope)
-  local rest = {}
-  for i = 1, #x do rest[i] = y[i] - slope * x[i] end
-  return order.median_of((order.sorted(rest)))
-end
-
 local function set_interval(result, slopes, x)
   local low, high = ranks_of(x, #slopes, result.level)
   if low then
@@ -90,11 +84,9 @@ function M.fit(x, y, level)
     else result.reason = "two points are always on a line" end
     return result
   end
-  local slopes = {}
-  pairs_of.each(x, ALL_PAIRS_UP_TO, function(i, j) slopes[#slopes + 1] = pairs_of.slope(x, y, i, j) end)
-  slopes = order.sorted(slopes)
+  local slopes = pairs_of.slopes(x, y, ALL_PAIRS_UP_TO)
   result.slope = order.median_of(slopes)
-  result.intercept = median_residual(x, y, result.slope)
+  result.intercept = pairs_of.intercept(x, y, result.slope)
   set_interval(result, slopes, x)
   return result
 end

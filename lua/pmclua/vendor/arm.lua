@@ -1,32 +1,23 @@
 --- arm.lua: files of Arm's telemetry-solution: events, metrics, groups and the tree of decisions of one CPU.
 
 local json_file = require "pmclua.vendor.json_file"
+local lists = require "pmclua.base.lists"
 
 local M = {}
-
-local function each(map)
-  local keys = {}
-  for key in pairs(type(map) == "table" and map or {}) do
-    if type(key) == "string" then keys[#keys + 1] = key end
-  end
-  table.sort(keys)
-  local i = 0
-  return function()
-    i = i + 1
-    if keys[i] then return keys[i], map[keys[i]] end
-  end
-end
 
 local function field(map, name)
   return type(map) == "table" and type(map[name]) == "table" and map[name] or {}
 end
+
+-- The names in an object, in order; none of a list.
+local function names_in(map) return map[1] == nil and lists.keys(map) or {} end
 
 -- ---- groups and the tree ----
 
 -- Metrics by group.
 local function metrics_by_group(value)
   local by_group = {}
-  for name, group in each(field(value.groups, "metrics")) do by_group[name] = field(group, "metrics") end
+  for name, group in pairs(field(value.groups, "metrics")) do by_group[name] = field(group, "metrics") end
   return by_group
 end
 
@@ -76,8 +67,10 @@ end
 
 local function groups_by_metric(by_group)
   local groups = {}
-  for group, names in each(by_group) do
-    for _, name in ipairs(names) do groups[name] = (groups[name] and groups[name] .. ";" or "") .. group end
+  for _, group in ipairs(names_in(by_group)) do
+    for _, name in ipairs(by_group[group]) do
+      groups[name] = (groups[name] and groups[name] .. ";" or "") .. group
+    end
   end
   return groups
 end
@@ -135,11 +128,12 @@ function M.read(file, collection)
   if problem then collection:problem("%s: %s", file.path, problem) end
   if problem and text then value = salvaged(text) end
   if type(value) ~= "table" then return end
-  for name, event in each(value.events) do take_event(name, event, file, collection) end
+  local events, metrics = field(value, "events"), field(value, "metrics")
+  for _, name in ipairs(names_in(events)) do take_event(name, events[name], file, collection) end
   local by_group = metrics_by_group(value)
   local tree, groups = tree_of(value, by_group), groups_by_metric(by_group)
-  for name, metric in each(value.metrics) do
-    take_metric(name, metric, tree[name] or {}, groups[name], file, collection)
+  for _, name in ipairs(names_in(metrics)) do
+    take_metric(name, metrics[name], tree[name] or {}, groups[name], file, collection)
   end
 end
 

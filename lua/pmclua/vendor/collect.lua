@@ -1,5 +1,7 @@
 --- collect.lua: gathers the events and metrics that a reader takes from its files, and what was wrong with them.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 ---@class pmclua.vendor.Collection
@@ -20,11 +22,9 @@ end
 
 -- "event=0xd1,period=0x186b5": a period is for sampling.
 local function counted_terms(terms)
-  local kept = {}
-  for term in terms:gmatch "[^,]+" do
-    if not term:find "^period=" then kept[#kept + 1] = term end
-  end
-  return table.concat(kept, ",")
+  return table.concat(lists.where(lists.collect(terms:gmatch "[^,]+"), function(term)
+    return not term:find "^period="
+  end), ",")
 end
 
 Collection.counted_terms = counted_terms

@@ -6,6 +6,7 @@
 
 local core = require "pmclua.core"
 local cpu = require "pmclua.vendor.cpu"
+local entries = require("pmclua.host.machine").entries
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -15,17 +16,6 @@ local MOST = 2000                 -- files
 local DEEPEST = 6                 -- folders
 
 -- ---- listing ----
-
-local function entries(folder)
-  local names = {}
-  local ok, iterator, state = pcall(require("lfs").dir, folder)
-  if not ok then return names end
-  for name in iterator, state do
-    if name:sub(1, 1) ~= "." then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
 
 local function is_folder(path) return require("lfs").attributes(path, "mode") == "directory" end
 
@@ -52,8 +42,7 @@ local CORE_TYPES = { ["0x40"] = "cpu_core", ["0x20"] = "cpu_atom" }
 local function rows_of(mapfile, identifier)
   local rows = {}
   for line in (core.read_plain(mapfile) or ""):gmatch "[^\r\n]+" do
-    local cells = {}
-    for cell in (line .. ","):gmatch "([^,]*)," do cells[#cells + 1] = cell end
+    local cells = lists.collect((line .. ","):gmatch "([^,]*),")
     local is_row = cells[3] and cells[3] ~= "" and line:sub(1, 1) ~= "#"
     if is_row and (cpu.matches(cells[1], identifier) or cpu.is_same_arm(cells[1], identifier)) then
       rows[#rows + 1] = { file = cells[3]:gsub("^/", ""), kind = cells[4], pmu = CORE_TYPES[cells[5] or ""] }
@@ -70,12 +59,8 @@ end
 
 -- "sapphirerapids_core.json" has sapphirerapids_metrics.json beside its folder.
 local function is_of(name, base)
-  local has = {}
-  for word in name:gsub("%.json$", ""):gmatch "[^_]+" do has[word] = true end
-  for word in base:gmatch "[^_]+" do
-    if not has[word] then return false end
-  end
-  return true
+  local has = lists.set(lists.collect(name:gsub("%.json$", ""):gmatch "[^_]+"))
+  return lists.all(lists.collect(base:gmatch "[^_]+"), function(word) return has[word] end)
 end
 
 local function add_perfmon(list, folder, row)
@@ -108,18 +93,15 @@ local function add_mapped(list, folder, identifier)
     if row.file:find "%.json$" then add_perfmon(files, folder, row)
     else add_linux(files, folder, row) end
   end
-  for _, file in ipairs(in_order(files)) do list[#list + 1] = file end
+  lists.append(list, in_order(files))
 end
 
 -- pmu-events/arch has a folder for each architecture.
 local function mapped_folders(folder)
-  if core.signature(folder .. "/mapfile.csv") then return { folder } end
-  local list = {}
-  for _, name in ipairs(entries(folder)) do
-    local path = folder .. "/" .. name
-    if core.signature(path .. "/mapfile.csv") then list[#list + 1] = path end
-  end
-  return list
+  local function is_mapped(path) return core.signature(path .. "/mapfile.csv") ~= nil end
+  if is_mapped(folder) then return { folder } end
+  local paths = lists.map(entries(folder), function(name) return folder .. "/" .. name end)
+  return lists.where(paths, is_mapped)
 end
 
 -- ---- Arm, and folders of one CPU ----
@@ -157,11 +139,9 @@ end
 ---@param identifier string?
 ---@return string
 function M.signature(folder, identifier)
-  local parts = {}
-  for i, file in ipairs(M.files(folder, identifier)) do
-    parts[i] = ("%s %s"):format(file.path, core.signature(file.path) or "none")
-  end
-  return core.hash(table.concat(parts, "\n"))
+  return core.hash(table.concat(lists.map(M.files(folder, identifier), function(file)
+    return ("%s %s"):format(file.path, core.signature(file.path) or "none")
+  end), "\n"))
 end
 
 --- Why a folder cannot be read; nil: it can.

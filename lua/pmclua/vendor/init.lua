@@ -63,10 +63,7 @@ function Tables:each_event() return records.each(self, "E") end
 --- The names of all events, sorted; those of several PMUs several times.
 ---@return string[]
 function Tables:event_names()
-  if not self.names_read then
-    self.names_read = {}
-    for record in self:each_event() do table.insert(self.names_read, record.name) end
-  end
+  self.names_read = self.names_read or lists.column(lists.collect(self:each_event()), "name")
   return self.names_read
 end
 
@@ -79,23 +76,16 @@ function Tables:each_metric(word) return records.each(self, "M", word) end
 
 -- perf lists only the events of PMUs that are there.
 local function pmu_names(root)
-  local names = {}
-  local ok, iterator, state = pcall(require("lfs").dir, root .. "/bus/event_source/devices")
-  if not ok then return "" end
-  for name in iterator, state do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, " ")
+  return table.concat(require("pmclua.host.machine").entries(root .. "/bus/event_source/devices"), " ")
 end
 
 local function named_cpu(identifier) return identifier or "this CPU" end
 
 local function user_folders()
-  local list = {}
-  for folder in (M.folders or os.getenv "PMCLUA_VENDOR" or ""):gmatch "[^:]+" do
-    local is_taken = M.folders or require("pmclua.host.paths").may_run_from(folder, "PMCLUA_VENDOR")
-    if is_taken then list[#list + 1] = folder end
-  end
-  return list
+  local named = lists.collect((M.folders or os.getenv "PMCLUA_VENDOR" or ""):gmatch "[^:]+")
+  return lists.where(named, function(folder)
+    return M.folders or require("pmclua.host.paths").may_run_from(folder, "PMCLUA_VENDOR")
+  end)
 end
 
 --- Whether the user has folders of tables.
@@ -124,9 +114,8 @@ end
 
 local function read_folders(folders, identifier, collections)
   for i, folder in ipairs(folders) do
-    local collection = require("pmclua.vendor.collect").new(folder)
-    require("pmclua.vendor.folder").read(folder, identifier, collection)
-    collections[i] = collection
+    collections[i] = require("pmclua.vendor.collect").new(folder)
+    require("pmclua.vendor.folder").read(folder, identifier, collections[i])
   end
 end
 
@@ -158,22 +147,16 @@ local function merged(collections, kind)
 end
 
 local function text_of(collections)
-  local problems = {}
-  for _, collection in ipairs(collections) do
-    for _, problem in ipairs(collection.problems) do
-      problems[#problems + 1] = "P" .. problem:gsub("%c", " ")
-    end
-  end
+  local problems = lists.map(lists.joined(lists.column(collections, "problems")), function(problem)
+    return "P" .. problem:gsub("%c", " ")
+  end)
   local events, metrics = merged(collections, "events"), merged(collections, "metrics")
   return table.concat(problems, "\n") .. records.pack(events, metrics)
 end
 
 local function problems_in(text)
-  local list = {}
-  for line in text:sub(1, (text:find("\n[ME]") or #text + 1) - 1):gmatch "[^\n]+" do
-    if line:sub(1, 1) == "P" then list[#list + 1] = line:sub(2) end
-  end
-  return list
+  local lines = lists.collect(text:sub(1, (text:find("\n[ME]") or #text + 1) - 1):gmatch "[^\n]+")
+  return lists.map(lines, function(line) return line:match "^P(.*)" end)
 end
 
 local function key_of(root, identifier, folders, path, signature)

@@ -4,6 +4,7 @@
 
 local jevents = require "pmclua.vendor.jevents"
 local json_file = require "pmclua.vendor.json_file"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -24,8 +25,7 @@ local function standard_events(path, collection)
   if known then return known end
   known = {}
   collection.standard[folder] = known
-  local ok, iterator, state = pcall(require("lfs").dir, folder)
-  for name in ok and iterator or function() end, ok and state or nil do
+  for _, name in ipairs(require("pmclua.host.machine").entries(folder)) do
     local list = name:find "%.json$" and read_list(folder .. "/" .. name, collection)
     for _, object in ipairs(json_file.objects(list)) do
       local row = json_file.texts(object)
@@ -38,8 +38,7 @@ end
 local function with_standard(row, path, collection)
   if type(row.ArchStdEvent) ~= "string" then return row end
   local standard = standard_events(path, collection)[row.ArchStdEvent:lower()]
-  local whole = {}
-  for key, value in pairs(standard or {}) do whole[key] = value end
+  local whole = lists.copy(standard or {})
   for key, value in pairs(row) do whole[key] = value end
   return whole, standard == nil and ("there is no standard event %s"):format(row.ArchStdEvent) or nil
 end
@@ -63,14 +62,11 @@ local function take(row, path, collection)
   end
 end
 
--- metricgroups.json: what groups mean.
-local function is_of_groups(path) return path:find "/metricgroups%.json$" ~= nil end
-
 --- Reads a file.
 ---@param file { path: string }
 ---@param collection pmclua.vendor.Collection
 function M.read(file, collection)
-  if is_of_groups(file.path) then return end
+  if file.path:find "/metricgroups%.json$" then return end      -- what groups mean
   for _, row in ipairs(json_file.objects(read_list(file.path, collection))) do
     local texts, other = json_file.texts(row)
     if not other then take(texts, file.path, collection)

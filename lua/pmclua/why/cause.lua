@@ -3,7 +3,6 @@
 -- Times have their ledgers (collect.lua); counts are told by function and line (experiment/where.lua), and what a time
 -- comes from on CPUs by Valgrind's instructions, which are exact. What does not fit into the budget is said.
 
-local explain = require "pmclua.explain"
 local lists = require "pmclua.base.lists"
 local parts_of = require("pmclua.why.parts").of
 local part_words = require("pmclua.why.parts").words
@@ -24,7 +23,8 @@ local M = {}
 ---@field where? pmclua.CodeResult
 ---@field absent string[] what was not looked into, and why
 
-local BUDGET_S = 120
+--- Seconds that may be taken, by default.
+M.BUDGET_S = 120
 local INSTRUCTIONS = "valgrind::instructions"
 local SIMULATED_TIMES, START_S = 80, 1     -- how much longer a run under Valgrind takes, and what comes on top
 local EXACT_RUNS, SAMPLED_RUNS = 2, 12
@@ -153,7 +153,7 @@ end
 ---@return pmclua.Cause
 function M.of(cells, sides, limits, options)
   local core = require "pmclua.core"
-  local began, budget = core.now_ns(), options.budget or BUDGET_S
+  local began, budget = core.now_ns(), options.budget or M.BUDGET_S
   local cause = { cell = cells.b:label(), limits = limits, sentences = {}, parts = {}, absent = {},
     unit = "" }
   local function left() return budget - tonumber(core.now_ns() - began) / 1e9 end
@@ -166,15 +166,6 @@ function M.of(cells, sides, limits, options)
   if is_timed then add_why(cause, sides, options, math.max(1, left())) end
   add_timed_parts(cause)
   return cause
-end
-
---- Seconds of `budget =`.
----@param value any nil: the default
----@return number
-function M.seconds(value)
-  if value == nil then return BUDGET_S end
-  local seconds, why = require("pmclua.base.units").seconds(value)
-  return seconds or explain.misuse("budget: " .. tostring(why), 4)
 end
 
 return M

@@ -110,13 +110,6 @@ end
 
 -- ---- the experiment ----
 
-local function seconds_of(value)
-  if value == nil then return BUDGET_S end
-  local seconds, why = units.seconds(value)
-  if not seconds then explain.misuse("why: budget: " .. tostring(why), 4) end
-  return seconds
-end
-
 local function as_list(value)
   if value == nil then return {} end
   return type(value) == "table" and value or { value }
@@ -201,8 +194,7 @@ function M.why(a, b, options)
     if not workload then explain.misuse(("why: %s"):format(tostring(why)), 2) end
     workloads[i] = workload
   end
-  if #workloads < 2 then explain.misuse("why takes two workloads", 2) end
-  local budget_s = seconds_of(options.budget)
+  local budget_s = units.seconds(options.budget or BUDGET_S)
   local can, why_not = what_can_be(workloads, options)
   local plan = M.plan(can, pilot(workloads, options), budget_s, options.repetitions)
   local store = options.store

@@ -12,6 +12,7 @@ local lists = require "pmclua.base.lists"
 local output = require "pmclua.host.output"
 local placing = require "pmclua.experiment.placing"
 local stored = require "pmclua.why.stored"
+local units = require "pmclua.base.units"
 
 local M = {}
 
@@ -151,7 +152,7 @@ end
 function M.check_stored(result, options)
   local own = lists.copy(options)
   own.why, own.budget, own.old_program = nil, nil, nil
-  local seconds = cause.seconds(options.budget)
+  local seconds = units.seconds(options.budget or cause.BUDGET_S)
   local gate = require("pmclua.result.gate").check(result, own)
   if options.why and lists.any(gate.results, is_open) then
     add_causes(gate, seconds, look_stored(gate, options.old_program))
@@ -175,7 +176,7 @@ function M.check(experiment, result, options)
   own.why, own.budget, own.quiet = nil, nil, nil
   if own.baseline == nil and own.against == nil then own.against = experiment.declaration.against end
   if is_why == nil then is_why = experiment.declaration.why end
-  local seconds = cause.seconds(budget)
+  local seconds = units.seconds(budget or cause.BUDGET_S)
   local gate = result:gate(own)
   if not own.baseline then confirm(experiment, gate, own, quiet) end
   local is_wanted = is_why and lists.any(gate.results, is_open) and ending.of(result) == "complete"

@@ -13,11 +13,6 @@ M.EVENTS = { "valgrind::allocations", "valgrind::allocated-bytes" }
 ---@class pmclua.WhyAllocations: pmclua.Ledger
 ---@field of string the event
 
-local function side(result, cell, event)
-  local by_index = profiles.by_index(result, cell.number, event)
-  return lists.map(lists.keys(by_index), function(index) return by_index[index] end)
-end
-
 local function is_of_heap(event) return event.simulated ~= nil and simulated.is_of_heap(event) end
 
 --- Ledgers of the allocation events that both cells have.
@@ -26,7 +21,8 @@ local function is_of_heap(event) return event.simulated ~= nil and simulated.is_
 function M.of(why)
   local list = {}
   for _, event in ipairs(lists.where(why.result.events, is_of_heap)) do
-    local a, b = side(why.result, why.a, event.name), side(why.result, why.b, event.name)
+    local a = profiles.in_order(why.result, why.a.number, event.name)
+    local b = profiles.in_order(why.result, why.b.number, event.name)
     -- Each run of a side has the same counts, or says so: nothing is gained by pairs.
     if #a > 0 and #b > 0 then
       local allocations = code.new { a = a, b = b, by = "function", paired = false }

@@ -168,9 +168,7 @@ local MOST_MISSING = 0.5
 
 local function why_few_samples(self, event, most)
   for _, cell in ipairs { self.a, self.b } do
-    local by_index = profiles.by_index(self.result, cell.number, event.name)
-    local list = lists.map(lists.keys(by_index), function(index) return by_index[index] end)
-    local why = complete.why_samples(list, most)
+    local why = complete.why_samples(profiles.in_order(self.result, cell.number, event.name), most)
     if why then return why end
   end
 end

@@ -303,14 +303,12 @@ function M.lines(sides, times)
   local has_times, lines, numbers = times.a and times.b, {}, {}
   local names = names_of(sides.a.traced.count, sides.b.traced.count, has_times and times.a.call or {},
     has_times and times.b.call or {})
-  table.sort(names)
   for _, name in ipairs(names) do
     local line = call_line(name, both, has_times and times or {})
     if line.has_time then lines[#lines + 1] = line
     elseif not LABELS[name] then numbers[#numbers + 1] = line end
   end
   local kinds = has_times and names_of(times.a.fault, times.b.fault) or {}
-  table.sort(kinds)
   for _, kind in ipairs(kinds) do lines[#lines + 1] = fault_line(kind, sides, times) end
   return lines, numbers
 end

@@ -8,11 +8,7 @@ local lists = require "pmclua.base.lists"
 
 local M = {}
 
-local function set(words)
-  local list = {}
-  for word in words:gmatch "%S+" do list[word] = true end
-  return list
-end
+local set = lists.words
 
 -- For each way to start a thread or process: its system calls, functions, and the most page faults.
 local FAMILIES = {
