@@ -76,7 +76,11 @@ function M.word(cell) return cell.result.header.layouts and "layouts" or "proces
 
 -- ---- medians ---------------------------------------------------------------------------------------------
 
-local function grouped(values, ids) return lists.groups(values, function(_, i) return ids[i] end) end
+local function grouped(values, ids)
+  local groups = lists.groups(values, function(_, i) return ids[i] end)
+  for _, group in ipairs(groups) do group.key = nil end        -- plain lists of values
+  return groups
+end
 
 --- Values by cluster.
 ---@param cell pmclua.Cell
