@@ -239,7 +239,7 @@ end)
 
 describe("what is said of a launch", function()
   it("is by what its ranks were started, and that they are summed", function()
-    assert.matches("sum of the ranks of%s+%S+launcher%s+2", stat({ "--launch", LAUNCHER .. " 2", "true" }).err)
+    assert.matches("of the ranks of%s+%S+launcher%s+2", stat({ "--launch", LAUNCHER .. " 2", "true" }).err)
     assert.matches("exec to exit", stat({ "--launch", "", "true" }).err)
   end)
 
