@@ -231,7 +231,7 @@ end
 local function program_of(self, step)
   local workload, cell = step.cell.workload, step.cell
   if workload.in_process or self.target then return nil end
-  if workload.per == "iteration" then
+  if workload.object then
     return workload:object(self.session, cell.levels, step.code, cell.compiled)
   end
   local path = workload:program(require("pmclua.experiment.placing").levels(self.declaration, cell,
