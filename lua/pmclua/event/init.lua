@@ -64,6 +64,7 @@ local M = {}
 ---@field tracefs string? root instead of TRACEFS_PATH or where tracefs is mounted
 ---@field symbol_address nil|fun(name: string): number?, string? address in the program to run; or why not
 ---@field function_offset nil|fun(path: string, name: string): number?, string? offset in the file; or why not
+---@field is_unexplained boolean? the problem of a name that is not there has no hint: nobody reads it
 
 local function text_of(item, source)
   item.text = source:sub(item.position, item.stop - 1)
@@ -149,13 +150,15 @@ function M.nearest(word)
   return require("pmclua.base.text").nearest(word, lists.column(M.list(), "name"))
 end
 
+local WHETHER = { is_unexplained = true }
+
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
 ---@param spec string
 ---@param is_sure? boolean only where the PMU is known to have its code
 ---@return boolean
 function M.available(spec, is_sure)
   local opened, any = {}, false
-  for i, event in ipairs(M.parse(spec) or {}) do
+  for i, event in ipairs(M.parse(spec, WHETHER) or {}) do
     local tried = require("pmclua.event.explain").try(event, opened[event.leader])
     local is_there = tried.status == "counted" and (event.verified or not is_sure)
     if not is_there and event.leader then return false end

@@ -156,6 +156,9 @@ end
 ---@param options table?
 function M.event(item, tree, options)
   local head, second = item.words[1], item.words[2]
+  if options and options.is_unexplained then
+    problem.hinted(head, nil, "there is no event '%s' here", head.text)
+  end
   blame_pfm(item)
   blame_beginning(item, tree, options)
   blame_modifiers(item, tree)
