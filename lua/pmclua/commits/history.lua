@@ -150,7 +150,6 @@ local function paths_of(files, except)
   local all = lists.joined(lists.map(files, function(path)
     if require("lfs").attributes(path, "mode") ~= "directory" then return { path } end
     local names = lists.where(machine.entries(path), function(name) return name:find "%.jsonl%f[.%z]" end)
-    table.sort(names)
     return lists.map(names, function(name) return path:gsub("/+$", "") .. "/" .. name end)
   end))
   local own = except and core.real_path(except)

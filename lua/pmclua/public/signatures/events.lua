@@ -182,7 +182,7 @@ record tolerance
   value: number(0..)
   percent?: boolean
 
-pmc.metrics.with_sums(metric: formula, parts: sums, kind?: "condition"|"comparison"|"limit") -> metric
+pmc.metrics.with_sums(metric: formula, parts: sums, kind?: "condition"|"comparison"|"limit") -> metric|formula
   A metric with names replaced by sums of others: { cycles = { "cpu_core_cycles", "cpu_atom_cycles" } }.
   > print(pmc.metrics.with_sums(pmc.metrics.own "ipc", { cycles = { "a", "b" } }).formula)
 
