@@ -38,7 +38,7 @@ local opt = pmc.options {
   { "pmu", value = "P", help = "only events of this PMU or tracepoint system (name or glob)" },
   { "all", false, help = "include libpfm4's events for other machines" },
   { "available", false, help = "only events that open on this machine" },
-  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
+  "vendor",
   { "metrics", false, help = "list the named metrics, with their events and variants" },
   { "encode", value = "SPEC", help = "print the perf_event_attr of each event in SPEC" },
   { "explain", value = "SPEC", help = "explain what SPEC, or a metric or group, is, and whether it opens" },

@@ -63,12 +63,12 @@ end
 
 local is_read, opt = pcall(pmc.options, {
   { "limit", short = "l", many = true, value = "LIMIT", help = "a limit, e.g. 'instructions <= +1%'" },
-  { "strict", false, help = "treat an undecided limit as failed" },
+  "strict",
   { "history", value = "DIR", help = "the baseline: this folder's results since the last step" },
   { "against", value = "COMMAND", help = "run this and the command after --, interleaved, and compare" },
   { "against-dir", value = "DIR", help = "the same with the command after -- in this folder as the old one" },
   { "build", value = "CMD", help = "builds both sides anew for each layout, {seed}; by /bin/sh" },
-  { "layouts", choices = { "shuffle" }, value = "HOW", help = "with --build: link again in other orders" },
+  "layouts",
   { "any-host", false, help = "accept a baseline from another microcode or Linux version" },
   { "any-cpu", false, help = "accept a baseline from another CPU or architecture" },
   { "any-arguments", false, help = "accept a baseline whose program was given other arguments" },

@@ -26,9 +26,9 @@ local pmc = require "pmclua"
 local opt = pmc.options {
   { "store", value = "FILE", help = "store it in this new file" },
   { "commit", value = "HASH", help = "the commit that was measured, for `pmclua history`" },
-  { "note", many = true, value = "NAME=TEXT", help = "a note to store and show, e.g. commit=1a2b3c" },
+  "note",
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
+  "output",
   { "file", argument = true, value = "FILE", help = "what the tool wrote" },
   experiment = false,
 }

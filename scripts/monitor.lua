@@ -29,7 +29,7 @@ local opt = pmc.options(pmc.targets.options {
   { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
   { "metric", short = "M", many = true, value = "NAME",
     help = "metrics to compute, or groups of them: ipc, BRANCH" },
-  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
+  "vendor",
   { "duration", value = "T", help = "stop after this long, e.g. 10s" },
   { "count", type = "integer", value = "N", help = "stop after N lines" },
   { "delay", short = "D", value = "MS", help = "start counting this long after the start" },

@@ -38,7 +38,7 @@ end
 
 local opt = read_options {
   { "event", short = "e", many = true, value = "LIST", help = "events to count, in perf's syntax" },
-  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
+  "vendor",
   { "function", short = "f", many = true, value = "NAME",
     help = "functions to follow: NAME, 'ns::parse', 'lib.so:parse*'" },
   { "from", many = true, value = "POINT",
@@ -55,10 +55,10 @@ local opt = read_options {
   { "calls", value = "FILE", help = "write the kept calls to FILE as CSV" },
   { "histogram", value = "EVENT", help = "show a histogram of the calls' EVENT (or duration)" },
   { "timeout", value = "T", help = "kill the command after this long, e.g. 10s" },
-  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
+  "pin",
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
   { "json", false, short = "j", help = "the same as --format json" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
+  "output",
   { "store", value = "FILE", help = "store the result in FILE, for report, plot, compare and gate" },
   { "command", rest = true, help = "command to run, and its arguments" },
   experiment = false,

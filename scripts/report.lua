@@ -37,13 +37,11 @@ local pmc = require "pmclua"
 
 local opt = pmc.options {
   { "format", "table", choices = pmc.formats(), by = "output", value = "F", help = "report format" },
-  { "show", many = true, value = "LIST", help = "quantities that tables show, in this order" },
-  { "columns", value = "WHAT", help = "workload, or a factor: side by side, all in one table" },
+  "show", "columns",
   { "over", value = "FACTOR", help = "rank, host, shard, thread, a factor: its spread, outliers" },
   { "scaling", value = "FACTOR", help = "ranks, threads, …: speed-up, efficiency, serial share" },
   { "weak", false, help = "with --scaling: the work grows with the level" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
-  { "baseline", value = "CELL", help = "the cell to compare with: a workload, or n=256" },
+  "output", "baseline",
   { "primary", value = "NAME", help = "the event or metric that decides" },
   { "fit", value = "FACTOR", help = "how quantities grow over a numeric factor" },
   { "metrics", short = "M", many = true, value = "FORMULA", help = "additional metrics, such as ipc" },

@@ -47,12 +47,12 @@ local pmc = require "pmclua"
 
 local opt = pmc.options(pmc.targets.options {
   { "event", short = "e", value = "EVENT", help = "event to sample; default: cycles, else cpu-clock" },
-  { "vendor", many = true, value = "DIR", help = "a folder of vendors' events and metrics" },
+  "vendor",
   { "repeat", type = "integer", short = "r", value = "N", help = "N runs counted, N sampled (1; of 2: 30)" },
   { "warmup", type = "integer", value = "N", help = "warm-up runs, discarded (0)" },
   { "timeout", value = "MS", help = "kill a run after this long (or 2s); without a command: stop" },
   { "seed", type = "integer", value = "N", help = "seed of the order and of the periods" },
-  { "pin", value = "CPUS", help = "run on these CPUs: 0,2-3, cores, scatter:4, S0:0-3" },
+  "pin",
   { "call-graph", false, short = "g", help = "call chains: functions with all that they call" },
   { "trust-maps", false, help = "believe /tmp/perf-PID.map of the process's own user, too" },
   { "data", false, help = "what was accessed: variables, stacks, memory, in place of functions" },
@@ -66,7 +66,7 @@ local opt = pmc.options(pmc.targets.options {
   { "source", many = true, value = "FOLDER", help = "a folder of sources that a stored result names" },
   { "top", type = "integer", value = "N", help = "show N lines (20)" },
   { "format", "table", choices = pmc.formats "where", by = "output", value = "F", help = "report format" },
-  { "output", short = "o", value = "FILE", help = "write the report to FILE, in the format of its ending" },
+  "output",
   { "store", value = "FILE", help = "store every repetition with its profile in this file" },
   { "command", {}, type = "string", argument = true, many = true, value = "COMMAND",
     help = "after --: a command and its arguments; else one or two commands, or stored results" },

@@ -146,6 +146,7 @@ print(opt.pdi)
       ["two options are called 'pid'"] = '{ "pid" }, { "pid" }',
       ["no type 'intger'"] = '{ "pid", type = "intger" }',
       ["first value is its name"] = '{ name = "pid" }',
+      ["whose first value is its name"] = '"pid"',
     } do
       local script = support.write(folder .. "/wrong.lua",
         ('local pmc = require "pmclua"\npmc.options { %s }\n'):format(declaration))
@@ -153,6 +154,21 @@ print(opt.pdi)
       assert.not_equal(0, result.status)
       assert.matches(pattern, result.err)
       assert.matches("wrong%.lua:2:", result.err)
+    end
+  end)
+
+  it("are those of other scripts where they are named alone", function()
+    local script = support.write(folder .. "/alike.lua", [[
+local pmc = require "pmclua"
+local opt = pmc.options { "pin", "strict", { "name", "a" }, "note", experiment = false }
+print(opt.pin, opt.strict, opt.name, table.concat(opt.note, "+"))
+]])
+    assert.equal("nil\tfalse\ta\t\n", support.pmclua({ script }).out)
+    local words = { script, "--pin", "0", "--strict", "--note", "a=1", "--note", "b=2" }
+    assert.equal("0\ttrue\ta\ta=1+b=2\n", support.pmclua(words).out)
+    for _, tool in ipairs { script, "gate" } do
+      local help = support.pmclua({ tool, "--help" }).out
+      assert.truthy(help:find("treat an undecided limit as failed", 1, true))
     end
   end)
 

@@ -6,6 +6,7 @@
 --       { "verbose", false },                                           a flag
 --       { "file", argument = true },                                    a word of its own
 --       { "command", rest = true },                                     all words from the first on
+--       "timeout", "pin",                                               as other scripts have them
 --     }
 --
 -- Invariant: a word of the command line is taken by an option of the script, or by an option that all
@@ -15,6 +16,7 @@ local lists = require "pmclua.base.lists"
 local meant = require("pmclua.base.arguments").meant
 local problem = require "pmclua.base.problem"
 local reader = require "pmclua.cli.options.reader"
+local shared = require "pmclua.cli.options.shared"
 
 local field_of, type_of = reader.field_of, reader.type_of
 
@@ -196,9 +198,10 @@ local function declaration_problem(declaration, own, script)
 end
 
 --- The part of `--help` for a declaration, without reading arguments.
----@param declaration pmclua.Option[] as pmc.options takes it
+---@param declaration (pmclua.Option|string)[] as pmc.options takes it
 ---@return pmclua.Option[] own, pmclua.Option[] common those of every experiment that it takes too
 function M.describe(declaration)
+  declaration = shared.resolved(declaration)
   local own = {}
   local why = declaration_problem(declaration, own)
   if why then error(why, 0) end
@@ -217,10 +220,11 @@ end
 
 --- Declares the options of the running script and reads its arguments. `experiment = false` beside the
 --- options says that the script is no experiment and does not take the options that all of those have.
----@param declaration pmclua.Option[]
+---@param declaration (pmclua.Option|string)[] a text: that option of pmclua's own scripts
 ---@return table options by name, "_" for "-"; reading one that was not declared raises
 function M.declare(declaration)
   local script, own = require("pmclua.host.running").script, {}
+  declaration = shared.resolved(declaration)
   local why = declaration_problem(declaration, own, script)
   if why then problem.misuse(why, 3) end
   local common = declaration.experiment ~= false and common_options(own) or {}
