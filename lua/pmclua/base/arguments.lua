@@ -84,27 +84,23 @@ function check.stray(what, list, spelled)
     table.concat(named, " and "), table.concat(written, ", "))
 end
 
---- The entries of a table that have numbers: the list in it, where its names are options.
----@param mixed table
----@return table
-function check.numbered(mixed)
+local function entries(mixed, are_numbered)
   local list = {}
   for key, value in pairs(mixed) do
-    if type(key) == "number" then list[key] = value end
+    if (type(key) == "number") == are_numbered then list[key] = value end
   end
   return list
 end
 
+--- The entries of a table that have numbers: the list in it, where its names are options.
+---@param mixed table
+---@return table
+function check.numbered(mixed) return entries(mixed, true) end
+
 --- The entries of a table that have names: the options in it, where it is a list, too.
 ---@param mixed table
 ---@return table
-function check.named(mixed)
-  local map = {}
-  for key, value in pairs(mixed) do
-    if type(key) ~= "number" then map[key] = value end
-  end
-  return map
-end
+function check.named(mixed) return entries(mixed, false) end
 
 --- Arguments whose last may be a table of options: with names alone, and behind another one.
 ---@param ... any

@@ -144,6 +144,16 @@ function M.groups(list, f)
   return groups
 end
 
+--- The sum of what `f` gives of each item.
+---@param list table
+---@param f fun(item: any): number
+---@return number
+function M.sum(list, f)
+  local sum = 0
+  for _, item in ipairs(list) do sum = sum + f(item) end
+  return sum
+end
+
 --- The least and the greatest of numbers; of none infinity, and minus that.
 ---@param list number[]
 ---@return number least

@@ -72,15 +72,26 @@ local BINARY = { { 2 ^ 50, " PiB" }, { 2 ^ 40, " TiB" }, { 2 ^ 30, " GiB" }, { 2
                  { 2 ^ 10, " KiB" }, { 1, " B" } }
 local TIME = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " µs" }, { 1, " ns" } }
 
--- The scale of `value`: the first that it reaches once rounded to the digits shown, so that 999,996
--- does not become "1000.00 K".
-local function scale_of(value, scales)
-  local size = math.abs(value)
-  for _, scale in ipairs(scales) do
-    if size >= scale[1] * 0.99995 then return scale end
-  end
-  return nil
+--- Whether a value is a number, and neither infinite nor none.
+---@param value any
+---@return boolean
+function M.is_finite(value)
+  return type(value) == "number" and value == value and math.abs(value) < math.huge
 end
+
+--- The first scale that a value reaches; nil: none.
+---@param scales { [1]: number }[] the largest first
+---@param value number
+---@param least? number of each scale, default 1
+---@return table?
+function M.scale(scales, value, least)
+  for _, scale in ipairs(scales) do
+    if value >= scale[1] * (least or 1) then return scale end
+  end
+end
+
+-- The scale of `value` once it is rounded to the digits shown, so that 999,996 does not become "1000.00 K".
+local function scale_of(value, scales) return M.scale(scales, math.abs(value), 0.99995) end
 
 local function in_scale(value, scale)
   local scaled = value / scale[1]

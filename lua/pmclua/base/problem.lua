@@ -51,6 +51,15 @@ function M.problem(fields)
   return setmetatable(fields, Problem)
 end
 
+--- A function that raises error objects of one operation.
+---@param operation string
+---@return fun(code: string, message: string, hint?: string)
+function M.raiser(operation)
+  return function(code, message, hint)
+    error(M.problem { code = code, operation = operation, message = message, hint = hint }, 0)
+  end
+end
+
 --- Raises for a format of a report that there is not.
 ---@param form string what is said, with "%s" for the format: "a gate has no format '%s'"
 ---@param format any

@@ -3,6 +3,7 @@
 -- Limits without a baseline are always checked; the others against stored results (`--gate FILE`) or a cell of the
 -- same blocks (`against`, `--against CELL`).
 
+local lists = require "pmclua.base.lists"
 local output = require("pmclua.base.lazy").module "pmclua.host.output"
 
 local M = {}
@@ -19,11 +20,8 @@ local M = {}
 local function usage_error(message) error(require("pmclua.base.problem").usage_error(message), 0) end
 
 local function usable(limits, has_baseline)
-  local list = {}
-  for _, limit in ipairs(limits) do
-    if has_baseline or not limit.relative then list[#list + 1] = limit.formula end
-  end
-  return list
+  local checked = lists.where(limits, function(limit) return has_baseline or not limit.relative end)
+  return lists.column(checked, "formula")
 end
 
 -- The baselines, refused before anything runs if one comes from another host.
@@ -84,7 +82,7 @@ function M.conclude(gating, experiment, result, quiet)
     output.note("%d of the limits need a baseline: --gate FILE names one", gating.skipped)
   end
   if #gating.limits == 0 then return nil end
-  local options = require("pmclua.base.lists").copy(gating.options)
+  local options = lists.copy(gating.options)
   options.why, options.budget, options.quiet = gating.why or nil, gating.budget, quiet
   local gate = experiment:gate(result, options)
   if gate.state ~= "pass" or not quiet then output.write(("pmclua: %s\n"):format(tostring(gate)), 2) end

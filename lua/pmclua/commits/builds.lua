@@ -25,9 +25,7 @@ local BUILD_S, CACHE_BYTES, ORPHAN_S = 3600, 10 * 2 ^ 30, 60
 local Builds = {}
 Builds.__index = Builds
 
-local function raise(code, message, hint)
-  error(problem.problem { code = code, operation = "build", message = message, hint = hint }, 0)
-end
+local raise = problem.raiser "build"
 
 -- The compiler that builds usually take, by what it says of itself.
 local function compiler()

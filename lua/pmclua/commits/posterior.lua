@@ -74,13 +74,7 @@ local function reduce(draws)
 end
 
 -- The commits that were measured, in order.
-local function measured(all)
-  local list = {}
-  for _, draw in ipairs(all) do
-    if list[#list] ~= draw.commit then list[#list + 1] = draw.commit end
-  end
-  return list
-end
+local function measured(all) return lists.unique(lists.column(all, "commit")) end
 
 -- ---- the ratio of layouts' variance to that of runs ---------------------------------------------------------
 

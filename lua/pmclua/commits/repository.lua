@@ -29,9 +29,7 @@ Repository.__index = Repository
 
 local GIT_S = 600
 
-local function raise(code, message, hint)
-  error(problem.problem { code = code, operation = "bisect", message = message, hint = hint }, 0)
-end
+local raise = problem.raiser "bisect"
 
 -- Git's output without the last newline; or nil and its complaint.
 local function run(folder, words)

@@ -42,8 +42,7 @@ local function up_to(bytes, multiple) return math.ceil(bytes / multiple) * multi
 ---@param options { slots: integer, log_entries: integer }
 ---@return pmclua.core.MarkLayout
 function M.layout(groups, options)
-  local events = 0
-  for _, group in ipairs(groups) do events = events + #group.attrs end
+  local events = lists.sum(groups, function(group) return #group.attrs end)
   local reading_u64s = 2 * #groups + events
   local slot_bytes = up_to(SLOT_HEAD_BYTES + 8 * math.max(1, reading_u64s), 64)
   local log_at, log_words = 8 * HEADER_WORDS + EVENT_BYTES * events, options.log_entries * (2 + reading_u64s)

@@ -26,10 +26,7 @@ end
 
 -- The events that are not there yet. If some of a {group} are there, the others come as single events.
 local function missing_of(list, have)
-  local missing = {}
-  for _, needed in ipairs(list) do
-    if not have[needed.field] then missing[#missing + 1] = needed end
-  end
+  local missing = lists.where(list, function(needed) return not have[needed.field] end)
   if #missing < #list then
     for _, lacking in ipairs(missing) do lacking.leader = nil end
   end

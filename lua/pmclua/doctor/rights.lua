@@ -3,6 +3,7 @@
 -- Each check is a function of the machine that returns a finding, or nil.
 
 local finding = require "pmclua.doctor.finding"
+local lists = require "pmclua.base.lists"
 local text = require "pmclua.base.text"
 
 local good, obstacle = finding.good, finding.obstacle
@@ -80,9 +81,7 @@ end
 local TRACEFS = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" }
 
 local function readable_tracefs(machine)
-  for _, folder in ipairs(TRACEFS) do
-    if #machine:names(folder .. "/events") > 0 then return folder end
-  end
+  return lists.find(TRACEFS, function(folder) return #machine:names(folder .. "/events") > 0 end)
 end
 
 local function is_mounted(machine)

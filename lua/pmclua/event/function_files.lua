@@ -13,12 +13,8 @@ local text = require "pmclua.base.text"
 local M = {}
 
 --- Raises why a function or its file cannot be used.
----@param code string
----@param message string
----@param hint? string
-function M.problem(code, message, hint)
-  error(explain.problem { code = code, operation = "find", message = message, hint = hint }, 0)
-end
+---@type fun(code: string, message: string, hint?: string)
+M.problem = explain.raiser "find"
 local problem = M.problem
 
 -- ---- what a file has -----------------------------------------------------------------------------------

@@ -120,8 +120,7 @@ end
 local function thread_parts(mark, result)
   local function name(slot) return slot.ended > 0 and slot.thread or nil end
   return lists.map(lists.groups(mark.slots, name), function(slots)
-    local ended = 0
-    for _, slot in ipairs(slots) do ended = ended + slot.ended end
+    local ended = lists.sum(slots, function(slot) return slot.ended end)
     local part = sum_part({ name = mark.name, slots = slots, ended = ended }, result)
     part.thread = slots.key
     return part

@@ -215,10 +215,6 @@ end
 
 --- The names of all vendor's metrics, sorted.
 ---@return string[]
-function M.names()
-  local names = {}
-  for i, metric in ipairs(M.list()) do names[i] = metric.name end
-  return names
-end
+function M.names() return lists.column(M.list(), "name") end
 
 return M

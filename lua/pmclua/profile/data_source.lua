@@ -1,6 +1,7 @@
 --- data_source.lua: where an access was answered, as a PMU tells it (PEBS, IBS, SPE): perf_mem_data_src in words.
 
 local bit = require "bit"
+local lists = require "pmclua.base.lists"
 
 local M = {}
 
@@ -26,9 +27,7 @@ local function field(source, name)
 end
 
 local function first_of(list, value)
-  for _, entry in ipairs(list) do
-    if bit.band(value, entry[1]) ~= 0 then return entry end
-  end
+  return lists.find(list, function(entry) return bit.band(value, entry[1]) ~= 0 end)
 end
 
 -- "remote RAM", "L2 hit", "L3 miss"; nil: it does not tell.

@@ -21,9 +21,7 @@ local function is_text(value) return type(value) == "string" and not value:find(
 
 local function is_filled(value) return is_text(value) and value ~= "" end
 
-local function is_finite(value)
-  return type(value) == "number" and value == value and math.abs(value) < math.huge
-end
+local is_finite = require("pmclua.base.number").is_finite
 
 local function is_callable(value)
   local meta = type(value) == "table" and getmetatable(value)

@@ -53,8 +53,7 @@ local IS_HOST = { host = true, node = true }
 local function spread_of(values)
   local mad, median = order.mad_of(order.sorted(values))
   if mad > 0 then return mad / NORMAL_MAD, median end
-  local sum = 0
-  for _, value in ipairs(values) do sum = sum + math.abs(value - median) end
+  local sum = lists.sum(values, function(value) return math.abs(value - median) end)
   return NORMAL_MEAN * sum / #values, median
 end
 

@@ -46,9 +46,7 @@ local function new(tool, more)
   return import
 end
 
-local function is_number(value)
-  return type(value) == "number" and value == value and math.abs(value) < math.huge
-end
+local is_number = require("pmclua.base.number").is_finite
 
 local function leave_out(import, form, ...)
   local reason = form:format(...)

@@ -110,9 +110,8 @@ local function share_passed(cell, threshold)
       if holds == nil then return nil, why end
       return holds and 1 or 0
     end })
-  local sum = 0
-  for _, value in ipairs(passed.list) do sum = sum + value end
-  return #passed.list > 0 and sum / #passed.list or nil
+  local count = lists.sum(passed.list, function(holds) return holds end)
+  return #passed.list > 0 and count / #passed.list or nil
 end
 
 local function row_of(cell, node)

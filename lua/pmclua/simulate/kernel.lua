@@ -182,9 +182,7 @@ local THREADS = "%s runs in several threads: under Valgrind one at a time, in an
 local EMPTIED = "; the simulated caches are empty before each call"
 
 local function sum_of(names, totals)
-  local sum = 0
-  for _, name in ipairs(names) do sum = sum + totals[name] end
-  return sum
+  return lists.sum(names, function(name) return totals[name] end)
 end
 
 function Simulated:run(pass, iterations, layout)

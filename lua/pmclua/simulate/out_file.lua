@@ -136,9 +136,7 @@ end
 ---@param counts table<string, number|ffi.cdata*>
 ---@return number
 function M.sum_of(counters, counts)
-  local sum = 0
-  for _, counter in ipairs(counters) do sum = sum + tonumber(counts[counter] or 0) end
-  return sum
+  return lists.sum(counters, function(counter) return tonumber(counts[counter] or 0) end)
 end
 
 --- Adds counts to others, exactly.

@@ -9,6 +9,7 @@
 
 local distribution = require "pmclua.stats.distribution"
 local line = require "pmclua.stats.fit"
+local lists = require "pmclua.base.lists"
 local LEVEL = require("pmclua.stats.multiple").LEVEL
 local order = require "pmclua.stats.order"
 local pairs_of = require "pmclua.stats.pairs"
@@ -154,16 +155,9 @@ end
 ---  series of a group the same
 
 local function members_of(series)
-  local members, of = {}, {}
-  for i = 1, #series.x do
-    local id = series.clusters and series.clusters[i] or i
-    if not of[id] then
-      of[id] = {}
-      members[#members + 1] = of[id]
-    end
-    table.insert(of[id], i)
-  end
-  return members
+  local places = {}
+  for i = 1, #series.x do places[i] = i end
+  return lists.groups(places, function(i) return series.clusters and series.clusters[i] or i end)
 end
 
 -- The series as they are resampled, how few clusters one of them has, and whether a cluster has several points.

@@ -4,6 +4,7 @@
 
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
+local taken = require "pmclua.store.taken"
 
 local M = {}
 
@@ -27,12 +28,7 @@ function M.text(record)
     chains = lists.map(calls.chains, as_list(CHAIN)) }, { order = ORDER })
 end
 
-local function is_count(value)
-  return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= 2 ^ 53
-end
-
-local function is_flag(value) return type(value) == "boolean" end
-local function is_text(value) return type(value) == "string" end
+local is_count, is_flag, is_text = taken.is_offset, taken.is_flag, taken.is_text
 
 local KINDS = { name = is_text, what = is_text, is_first = is_flag, is_process = is_flag, is_end = is_flag }
 

@@ -8,6 +8,7 @@ local core = require "pmclua.core"
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
 local regions = require "pmclua.core.regions"
+local taken = require "pmclua.store.taken"
 
 local M = {}
 
@@ -17,7 +18,6 @@ local NUMBERS = { "samples", "lost", "threads_seen", "observed_ns", "target_ende
 local COPIED = lists.joined { NUMBERS, { "path", "width", "costs_from", "columns", "cost_unknown", "skipped",
   "remarks" } }
 local WORDS_ON_LINE = 2 ^ 16
-local LARGEST = 2 ^ 53
 
 -- ---- writing -------------------------------------------------------------------------------------------
 
@@ -58,16 +58,15 @@ end
 
 -- Kinds are functions that give the value, or nil where it is not of that kind. `width`: columns of a call.
 
-local function text(value) return type(value) == "string" and value or nil end
+local function text(value) return taken.is_text(value) and value or nil end
 
 local function number(value)
   return type(value) == "number" and math.abs(value) < math.huge and value or nil
 end
 
 local function exact(value)
-  local is_wide = type(value) == "string" and value:find "^0x%x+$" and #value <= 18
-  if is_wide then return core.u64(value) end
-  return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= LARGEST and value or nil
+  if taken.is_wide(value) then return core.u64(value) end
+  return taken.is_offset(value) and value or nil
 end
 
 local function count(value) return type(value) == "number" and exact(value) or nil end

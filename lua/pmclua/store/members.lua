@@ -4,18 +4,12 @@
 --- member comes from another version, or describes the host: it is shown, and no number is computed from it.
 
 local lists = require "pmclua.base.lists"
+local taken = require "pmclua.store.taken"
 
 local M = {}
 
-local function of_type(name) return function(value) return type(value) == name end end
-local text, flag, object = of_type "string", of_type "boolean", of_type "table"
-
-local function number(value)
-  return type(value) == "number" and value == value and math.abs(value) < math.huge
-end
-
-local function count(value) return number(value) and value >= 0 and value % 1 == 0 and value <= 2 ^ 53 end
-local function share(value) return number(value) and value > 0 and value < 1 end
+local text, flag, object = taken.is_text, taken.is_flag, taken.is_table
+local count, share, number = taken.is_offset, taken.is_share, require("pmclua.base.number").is_finite
 
 local function either(...)
   local kinds = { ... }

@@ -225,9 +225,7 @@ local function read_sources(entry, texts)
 end
 
 local function read_address(value)
-  local is_wide = is_text(value) and value:find "^0x%x+$" and #value <= 18
-  if is_wide then return require("pmclua.core").u64(value) end
-  return value
+  return taken.is_wide(value) and core.u64(value) or value
 end
 
 local function read_place(list, source)
@@ -293,8 +291,7 @@ end
 
 -- Lines and rest must add up to the total, so that no caller has to check.
 local function check_sum(profile, total)
-  local sum = 0
-  for _, line in ipairs(profile.lines) do sum = sum + line.count end
+  local sum = lists.sum(profile.lines, function(line) return line.count end)
   for _, count in pairs(profile.rest) do sum = sum + count end
   if sum ~= total then error("the lines of a profile do not add up to its total", 0) end
 end
@@ -319,10 +316,7 @@ local OWN = { "cell", "pass", "index", "warmup" }
 local function is_obsolete(profile) return profile.source == "trace" end
 
 local function is_of(self, owner)
-  for _, name in ipairs(OWN) do
-    if self.owner[name] ~= owner[name] then return false end
-  end
-  return true
+  return lists.all(OWN, function(name) return self.owner[name] == owner[name] end)
 end
 
 --- Takes a line. Raises a text where it is no profile.

@@ -1,4 +1,4 @@
---- taken.lua: members of a profile that was stored, each of its kind.
+--- taken.lua: the kinds of stored values; and members of a profile that was stored, each of its kind.
 --
 -- Invariant: what is taken has its kind, or the line is refused by the name of the member.
 
@@ -19,6 +19,8 @@ function M.is_share(value) return type(value) == "number" and value > 0 and valu
 function M.is_offset(value)
   return type(value) == "number" and value >= 0 and value % 1 == 0 and value <= M.LARGEST
 end
+--- Whether it is written as "0x…", as what is above LARGEST.
+function M.is_wide(value) return type(value) == "string" and value:find "^0x%x+$" ~= nil and #value <= 18 end
 
 --- A member of an entry. Raises a text where it is not of its kind.
 ---@param entry table

@@ -73,8 +73,7 @@ end
 ---@param i integer the repetition
 ---@return number
 function M.scale_of(side, i)
-  local off = 0
-  for _, row in ipairs(side.calls[i].rows) do off = off + (row.is_first and row.blocked_ns or 0) end
+  local off = lists.sum(side.calls[i].rows, function(row) return row.is_first and row.blocked_ns or 0 end)
   return off > 0 and side.off_cpu_time[i] / off or 0
 end
 

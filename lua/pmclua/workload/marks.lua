@@ -138,9 +138,7 @@ function Marks:read() return M.read(self.file, self.layout, core.now_ns() - self
 local function say(list, form, ...) list[#list + 1] = form:format(...) end
 
 local function sum_of(mark, field)
-  local sum = 0
-  for _, slot in ipairs(mark.slots) do sum = sum + slot[field] end
-  return sum
+  return lists.sum(mark.slots, function(slot) return slot[field] end)
 end
 
 --- Whether it ended on other threads than it began on: an end without a begin and a begin without an end, in

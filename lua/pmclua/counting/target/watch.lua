@@ -116,8 +116,7 @@ end
 local PLACES = { cpus = "CPU", system = "CPU", process = "thread", thread = "thread" }
 
 local function describe(self, places)
-  local events = 0
-  for _, group in ipairs(self.groups) do events = events + #group.attrs end
+  local events = lists.sum(self.groups, function(group) return #group.attrs end)
   return ("%s of %s (%s)"):format(text.plural(events, "event"), self.target.name,
     text.plural(#places, PLACES[self.target.kind] or "place"))
 end

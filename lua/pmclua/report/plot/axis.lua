@@ -1,6 +1,7 @@
 --- axis.lua: the labels and scales of charts: values in a unit that suits them.
 
 local lists = require "pmclua.base.lists"
+local number = require "pmclua.base.number"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -13,12 +14,7 @@ local COUNTS = { { 1e18, "×10¹⁸" }, { 1e15, "×10¹⁵" },
 
 local MOST_DECADES = 8
 
-local function scale_of(largest, scales)
-  for _, scale in ipairs(scales) do
-    if largest >= scale[1] then return scale end
-  end
-  return scales[#scales]
-end
+local function scale_of(largest, scales) return number.scale(scales, largest) or scales[#scales] end
 
 local function unit_of(unit, largest)
   if unit == "ns" then return unpack(scale_of(largest, TIMES)) end

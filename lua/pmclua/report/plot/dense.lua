@@ -1,5 +1,7 @@
 --- dense.lua: charts of more values than a picture has room for.
 
+local lists = require "pmclua.base.lists"
+
 local M = {}
 
 local MOST_POINTS = 2000        -- of a picture
@@ -40,8 +42,7 @@ end
 ---@param how string
 ---@return string
 function M.said(what, cells, name, how)
-  local count = 0
-  for _, cell in ipairs(cells) do count = count + cell:summary(name).n end
+  local count = lists.sum(cells, function(cell) return cell:summary(name).n end)
   return count <= MOST_POINTS and what or ("%s · %s"):format(what, how)
 end
 

@@ -252,9 +252,7 @@ end
 ---@return string?
 function M.program() return tool.find "gnuplot" end
 
-local function refuse(code, message, hint)
-  error(explain.problem { code = code, operation = "plot", message = message, hint = hint }, 0)
-end
+local refuse = explain.raiser "plot"
 
 --- The path of gnuplot; raises an error object where it is not installed.
 ---@return string

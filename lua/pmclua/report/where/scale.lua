@@ -1,6 +1,7 @@
 --- scale.lua: the numbers of one ledger in one unit, so that they can be added by eye.
 
 local lists = require "pmclua.base.lists"
+local number = require "pmclua.base.number"
 local text = require "pmclua.base.text"
 
 local M = {}
@@ -17,10 +18,7 @@ local Scale = {}
 Scale.__index = Scale
 
 local function first_reached(scales, value, least)
-  for _, scale in ipairs(scales) do
-    if value >= scale[1] * least then return scale end
-  end
-  return scales[#scales]
+  return number.scale(scales, value, least) or scales[#scales]
 end
 
 local function is_whole(ledger)

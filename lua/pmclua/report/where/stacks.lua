@@ -43,8 +43,7 @@ local function add_data(stacks, profile, side)
 end
 
 local function add_profile(stacks, profile, side)
-  local left = 0
-  for _, line in ipairs(profile.lines) do left = left + line.count end
+  local left = lists.sum(profile.lines, function(line) return line.count end)
   for chain, count in pairs(profile.chains or {}) do
     add(stacks, chain, side, count)
     left = left - count
