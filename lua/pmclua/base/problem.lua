@@ -116,6 +116,17 @@ function M.misuse(message, level)
   error(M.problem { code = "EINVAL", operation = "use", message = message, misuse = true, where = where }, 0)
 end
 
+--- A value of a script's options as a reader of base/units.lua gives it. Raises misuse where it is none.
+---@param read fun(value: any): any, string?
+---@param value any
+---@param form string of the message, with "%s" for why: "build_timeout: %s"
+---@return any nil: no value is given
+function M.asked(read, value, form)
+  if value == nil then return nil end
+  local result, why = read(value)
+  return result or M.misuse(form:format(why), 4)
+end
+
 --- Words of a command line that are wrong, as an error object: exit status 2.
 ---@param message string
 ---@return pmclua.Problem

@@ -212,12 +212,6 @@ local function events_of(options)
   return can_simulate and { COUNT, TIME } or { TIME }
 end
 
-local function number_of(read, value, what)
-  if value == nil then return nil end
-  local number, why = read(value)
-  return number or misuse("%s: %s", what, why)
-end
-
 local function default_path(key)
   local state = require("pmclua.host.paths").state()
   local folder = state and state .. "/bisect"
@@ -292,8 +286,8 @@ function M.bisect(options)
   local workload, why = require("pmclua.workload").from(options.workload)
   if not workload then misuse("bisect: %s", why) end
   if not workload.move then misuse "bisect: a Lua function is the same at each commit" end
-  local margin = number_of(units.share, options.margin, "bisect: margin")
-  local budget = number_of(units.seconds, options.budget, "bisect: budget") or BUDGET_S
+  local margin = problem.asked(units.share, options.margin, "bisect: margin: %s")
+  local budget = problem.asked(units.seconds, options.budget, "bisect: budget: %s") or BUDGET_S
   if options.layouts and options.build:find("{seed}", 1, true) then
     misuse 'bisect: a build with {seed} draws its layouts by itself: layouts = "shuffle" is for others'
   end

@@ -34,12 +34,6 @@ local function compiler()
   return path and name .. " " .. (tools.read(path, { "--version" }):match "[^\n]*") or name
 end
 
-local function number_of(read, value, what)
-  if value == nil then return nil end
-  local number, why = read(value)
-  return number or require("pmclua.explain").misuse(("%s: %s"):format(what, why), 4)
-end
-
 --- The builds of some commits.
 ---@param repository pmclua.Repository
 ---@param commits pmclua.Commit[] benchmark_paths are taken from the last one
@@ -60,8 +54,8 @@ function M.new(repository, commits, options)
   local is_there, code = paths.make(root)
   if not is_there then raise(code, "cannot make the folder of builds " .. root) end
   return setmetatable({ repository = repository, options = options, newest = last.hash,
-    limit_s = number_of(units.seconds, options.build_timeout, "build_timeout") or BUILD_S,
-    most_bytes = number_of(units.bytes, options.cache, "cache") or CACHE_BYTES,
+    limit_s = problem.asked(units.seconds, options.build_timeout, "build_timeout: %s") or BUILD_S,
+    most_bytes = problem.asked(units.bytes, options.cache, "cache: %s") or CACHE_BYTES,
     root = root, compiler = compiler(), keys = {}, used = {}, locks = {}, made = 0 }, Builds)
 end
 

@@ -110,18 +110,13 @@ end
 
 -- For scripts, as pmc.events: mistakes raise at the caller's line. ----------------------------------------
 
-local function parse_or_raise(source, options)
-  local events, why = M.parse(source, options)
-  if events then return events end
-  explain.misuse(explain.spec(source, why), 3)
-end
-
 --- The events that a spec stands for.
 ---@param spec string
 ---@param options pmclua.event.Options?
 ---@return pmclua.Event[]
 function M.encode(spec, options)
-  return parse_or_raise(spec, options)
+  local events, why = M.parse(spec, options)
+  return events or explain.misuse(explain.spec(spec, why), 3)
 end
 
 --- Explains each event of a spec: what it counts, where each field comes from, whether it opens here.
@@ -129,7 +124,7 @@ end
 ---@param options pmclua.event.Options?
 ---@return pmclua.event.Explanation[]
 function M.explain(spec, options)
-  return require("pmclua.event.explain").list(parse_or_raise(spec, options))
+  return require("pmclua.event.explain").list(M.encode(spec, options))
 end
 
 --- Events whose name or description has all the words.

@@ -10,8 +10,11 @@ local M = {}
 local SOURCES = lists.set { "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "S", "rs", "go", "zig", "f90", "d" }
 local MOST_ENTRIES, DEEPEST = 5000, 6   -- of a folder that is looked through
 
--- Files that commands run, which a build may make: those that their words name.
-local function programs_of(workloads, levels)
+--- Files that commands run, which a build may make: those that their words name.
+---@param workloads table[]
+---@param levels table
+---@return table<string, any> when each file was changed, by path
+function M.programs(workloads, levels)
   local paths = {}
   for _, workload in ipairs(workloads) do
     local program = workload.program and workload:program(levels)
@@ -42,19 +45,13 @@ local function newest_in(folder, deep, newest)
   end
 end
 
---- The programs as they are before a build.
----@param workloads table[]
----@param levels table
----@return table<string, any> when each file was changed, by path
-function M.before(workloads, levels) return programs_of(workloads, levels) end
-
 --- A remark if a build left all programs as they were.
 ---@param workloads table[]
 ---@param levels table
----@param before table<string, any> of `before`
+---@param before table<string, any> of `programs`, before it
 ---@return string? nil: it made something
 function M.said(workloads, levels, before)
-  local after = programs_of(workloads, levels)
+  local after = M.programs(workloads, levels)
   local names = lists.keys(after)
   local is_made = lists.any(names, function(path) return before[path] ~= after[path] end)
   if is_made or not next(before) then return nil end

@@ -73,7 +73,7 @@ local function build_once(self, cell, code)
   if self.built[key] then return end
   if self.in_place then self.built = {} end
   local workloads = self.declaration.workloads
-  local before = self.in_place and idle_build.before(workloads, levels) or {}
+  local before = self.in_place and idle_build.programs(workloads, levels) or {}
   local interrupts = core.interrupts()
   local result = self.session:run_only(function(message)
     build:define(message, build_levels(self, levels), { session = self.session })

@@ -2,6 +2,6 @@
 --- loaded before something is refused.
 
 return require("pmclua.base.lazy").fields({}, {
-  ["pmclua.base.problem"] = { "problem", "raiser", "is", "misuse", "usage_error" },
+  ["pmclua.base.problem"] = { "problem", "raiser", "is", "asked", "misuse", "usage_error" },
   ["pmclua.explain.refusal"] = { "spec", "system", "open", "facts" },
 })

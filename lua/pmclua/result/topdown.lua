@@ -3,6 +3,7 @@
 -- Invariant: a node's share is a metric of the result, so it has its unit, interval and reasons.
 
 local anchors = require "pmclua.counting.anchors"
+local average = require("pmclua.stats.mean").average
 local compare = require "pmclua.result.compare"
 local lists = require "pmclua.base.lists"
 local nodes_of = require "pmclua.result.nodes"
@@ -110,8 +111,7 @@ local function share_passed(cell, threshold)
       if holds == nil then return nil, why end
       return holds and 1 or 0
     end })
-  local count = lists.sum(passed.list, function(holds) return holds end)
-  return #passed.list > 0 and count / #passed.list or nil
+  return #passed.list > 0 and average(passed.list) or nil
 end
 
 local function row_of(cell, node)

@@ -58,10 +58,7 @@ local function ids_of(what, given)
 end
 
 local function cpus_of(what, given)
-  if given == nil then return nil end
-  local list, why = topology.parse(tostring(given))
-  if not list then explain.misuse(("%s: %s"):format(what, why), 4) end
-  return list
+  return explain.asked(topology.parse, given ~= nil and tostring(given) or nil, what .. ": %s")
 end
 
 local function new(fields)
