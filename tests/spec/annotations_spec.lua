@@ -23,6 +23,8 @@ describe("an annotation and its signature", function()
     assert.same({}, differences("pmc.monitor", "---@param options table\n---@return table"))
     -- Modules may pass what scripts may not.
     assert.same({}, differences("pmc.say", "---@param text string|number\n---@return nil"))
+    assert.same({}, differences("pmc.stats.sorted",
+      "---@param values any[] what is no number is refused\n---@return number[]?\n---@return string?"))
     assert.same({}, differences("group:start", "---@class pmclua.Own: pmclua.Group\n\n---@return pmclua.Own"))
   end)
 

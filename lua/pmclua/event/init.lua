@@ -64,6 +64,8 @@ local M = {}
 ---@field tracefs string? root instead of TRACEFS_PATH or where tracefs is mounted
 ---@field symbol_address nil|fun(name: string): number?, string? address in the program to run; or why not
 ---@field function_offset nil|fun(path: string, name: string): number?, string? offset in the file; or why not
+
+---@class pmclua.event.OwnOptions: pmclua.event.Options with what modules alone ask for
 ---@field is_unexplained boolean? the problem of a name that is not there has no hint: nobody reads it
 
 local function text_of(item, source)
@@ -145,6 +147,7 @@ function M.nearest(word)
   return require("pmclua.base.text").nearest(word, lists.column(M.list(), "name"))
 end
 
+---@type pmclua.event.OwnOptions
 local WHETHER = { is_unexplained = true }
 
 --- Whether what a spec stands for opens here: of the events of several PMUs one, of a {group} all.
