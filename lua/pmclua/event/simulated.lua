@@ -97,7 +97,7 @@ local COUNTERPARTS = {
 
 --- The event of Valgrind that counts what a generic one does in user space, by its name without the PMU's. Nil if there
 --- is none, as for cycles, or if the event leaves out user space.
----@param event pmclua.Event
+---@param event pmclua.CodedEvent
 ---@return string?
 function M.counterpart(event)
   local attr = event.attr
@@ -110,7 +110,7 @@ function M.counterpart(event)
 end
 
 --- The specs of Valgrind's events that would count what could not be opened, each once.
----@param events pmclua.Event[] or the header's entries
+---@param events pmclua.CodedEvent[] or the header's entries
 ---@return string[]
 function M.would_help(events)
   return lists.unique(lists.map(events, function(event)
