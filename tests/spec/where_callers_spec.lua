@@ -313,3 +313,27 @@ describe("where -g", function()
     end
   end)
 end)
+
+describe("call chains of callgrind", function()
+  it("have each function's symbol spelled once, in however many contexts it stands", function()
+    local symbols, out_file = require "pmclua.core.symbols", require "pmclua.simulate.out_file"
+    local real, loaded, count = symbols.spell, package.loaded["pmclua.simulate.callers"], 0
+    symbols.spell = function(name)
+      count = count + 1
+      return real(name)
+    end
+    package.loaded["pmclua.simulate.callers"] = nil
+    local fresh = require "pmclua.simulate.callers"
+    symbols.spell, package.loaded["pmclua.simulate.callers"] = real, loaded
+    local text = { "events: Ir", "fl=a.c" }
+    for depth = 1, 40 do
+      text[#text + 1] = ("fn=%smain"):format(("g'f'"):rep(depth))
+      text[#text + 1] = "1 10"
+    end
+    text[#text + 1] = "totals: 400\n"
+    local chains = fresh.of({ assert(out_file.parse(table.concat(text, "\n"))) }, { "Ir" })
+    assert.equal(10, chains["main;f;g"])
+    assert.equal(10, chains["main;f;g;f;g"])
+    assert.is_true(count <= 2 * 3, count .. " times")
+  end)
+end)

@@ -154,14 +154,17 @@ end
 
 local MOST_BYTES = 65536         -- of a name
 
+local spelled_full, spelled_plain         -- made once: each has MOST_BYTES
+
 --- The full and the plain name of a function that somebody else spells; the spelling itself where it is too long.
 ---@param spelling string a symbol, "f.cold", "ns::f(int) [clone .cold]"
 ---@return string full
 ---@return string plain
 function M.spell(spelling)
-  local full, plain = ffi.new("char[?]", MOST_BYTES), ffi.new("char[?]", MOST_BYTES)
-  if C.pmclua_spell(spelling, full, plain, MOST_BYTES) < 0 then return spelling, spelling end
-  return ffi.string(full), ffi.string(plain)
+  spelled_full = spelled_full or ffi.new("char[?]", MOST_BYTES)
+  spelled_plain = spelled_plain or ffi.new("char[?]", MOST_BYTES)
+  if C.pmclua_spell(spelling, spelled_full, spelled_plain, MOST_BYTES) < 0 then return spelling, spelling end
+  return ffi.string(spelled_full), ffi.string(spelled_plain)
 end
 
 --- How a pattern means a function: 3: by its name, with parameters or without; 2: by the end of its path; 0: not.

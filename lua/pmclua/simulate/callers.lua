@@ -47,7 +47,14 @@ end
 -- The frame of a function that stands in a context at some place.
 local function frame_at(self, context, at, frame_text)
   local homes = self.homes_of[frame_text]
-  return homes and next(homes) and self.first[context:sub(at)] or M.frame(frame_text)
+  local own = homes and next(homes) and self.first[context:sub(at)]
+  if own then return own end
+  local frame = self.frames[frame_text]
+  if frame == nil then
+    frame = M.frame(frame_text) or false
+    self.frames[frame_text] = frame
+  end
+  return frame
 end
 
 -- "main;g;f" of "f'g'main'(below main)".
@@ -70,7 +77,7 @@ local function add(map, key, count) map[key] = (map[key] or 0) + count end
 
 local function none() return {} end
 
-local function last_of(chain) return chain:match "[^;]+$" end
+local function last_of(chain) return chain:match "^.*;(.*)$" or chain end
 
 ---@class pmclua.SimulatedCallSite a source line of a function that calls another one
 ---@field frame string of the caller
@@ -103,8 +110,8 @@ end
 ---@return table<string, integer> calls by chain
 ---@return pmclua.SimulatedCallSite[]
 function M.of(files, counters, homes)
-  local self, chains, calls = { known = {}, first = {}, homes_of = {}, homes = homes or none }, {}, {}
-  local sites = {}
+  local self = { known = {}, frames = {}, first = {}, homes_of = {}, homes = homes or none }
+  local chains, calls, sites = {}, {}, {}
   local lines = lists.joined(lists.map(files, out_file.lines))
   for _, line in ipairs(lines) do add_first(self, line) end
   for _, line in ipairs(lines) do
