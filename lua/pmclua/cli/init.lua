@@ -227,11 +227,6 @@ local function run_script(word, args, scope, is_last)
   return run(chunk, nil, scope, args, is_last)
 end
 
---- The scope of -e, standard input and the REPL: `pmc` is there without asking.
-local function open_scope()
-  return require("pmclua.base.scope").new { pmc = function() return require "pmclua" end }
-end
-
 local function wants_repl(plan)
   if plan.interactive then return true end
   return not plan.word and #plan.steps == 0 and require("pmclua.core").is_terminal(0)
@@ -239,7 +234,9 @@ end
 
 --- Runs the chunks and modules, the script, then the REPL: whatever of these is asked for.
 local function carry_out(plan)
-  local scope, status, repl = open_scope(), STATUS.done, wants_repl(plan)
+  -- Of -e, standard input and the REPL: `pmc` is there without asking.
+  local scope = require("pmclua.base.scope").new { pmc = function() return require "pmclua" end }
+  local status, repl = STATUS.done, wants_repl(plan)
   _G.arg = plan.args
   for i, step in ipairs(plan.steps) do
     status = run_step(step, scope, i == #plan.steps and not plan.word and not repl)

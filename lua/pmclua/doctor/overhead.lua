@@ -139,14 +139,12 @@ local PROBES = {
   { way = "a watched address", kernel = "stores", event = ("mem:0x%x/8:w:u"):format(kernels.ADDRESS) },
 }
 
-local function per_hit(ns) return ns and ns / HITS end
-
 local function hit(probe)
   local row = { way = probe.way, what = "a hit more" }
   local event = type(probe.event) == "function" and probe.event() or probe.event
   local ns, below, why = difference(kernels.of(probe.kernel), { event },
     { iterations = HITS, repetitions = REPETITIONS })
-  row.ns, row.below, row.why = per_hit(ns), per_hit(below), why
+  row.ns, row.below, row.why = ns and ns / HITS, below and below / HITS, why
   return row
 end
 

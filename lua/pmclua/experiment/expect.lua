@@ -12,22 +12,6 @@ local M = {}
 local Expectations = {}
 Expectations.__index = Expectations
 
--- Adds the indices of the events that names of a formula need, those that metrics need among them.
-local function add_events(declaration, names, fields, seen)
-  for _, name in ipairs(names) do
-    for index, event in ipairs(declaration.events) do
-      if event.field == name then fields[#fields + 1] = index end
-    end
-    for _, metric in ipairs(seen[name] and {} or declaration.metrics or {}) do
-      if metric.name == name then
-        seen[name] = true
-        add_events(declaration, metric.needs, fields, seen)
-      end
-    end
-  end
-  return fields
-end
-
 local function has_event(pass, declaration, index)
   if declaration.events[index].tool then return not pass.simulated end
   return lists.contains(pass.events, index)
@@ -35,7 +19,7 @@ end
 
 -- The passes that count all that a prediction needs; nil where none does, or nothing is counted in passes.
 local function passes_of(prediction, declaration, passes)
-  local needed, numbers = add_events(declaration, prediction.needs, {}, {}), nil
+  local needed, numbers = records.needed(declaration, prediction.needs), nil
   for number, pass in ipairs(passes or {}) do
     if lists.all(needed, function(index) return has_event(pass, declaration, index) end) then
       numbers = numbers or {}
@@ -100,7 +84,7 @@ local function why_not(self, prediction, cell, remarks)
   local name, events = doubtful_in(self, prediction, cell), self.declaration.events
   local event = name and events[self.doubtful[name]]
   if event then return ("needs %s: %s"):format(name, reading.why(event, "only-zeros")) end
-  local needed = lists.map(add_events(self.declaration, prediction.needs, {}, {}), function(index)
+  local needed = lists.map(records.needed(self.declaration, prediction.needs), function(index)
     return events[index]
   end)
   return complete.why_cpus(remarks, needed)

@@ -143,7 +143,6 @@ local function join_alike(self)
   end
 end
 
--- Finds the numbers of all cells at once.
 local function search_all(self)
   self.has_searched = true
   for _, group in ipairs(self.list) do search(self, group) end

@@ -40,15 +40,14 @@ local SUMMED = { "user_ns", "system_ns", "minor_faults", "major_faults", "volunt
   "involuntary_switches", "on_cpu_ns", "wait_ns", "off_cpu_ns", "read_bytes", "write_bytes", "read_chars",
   "write_chars", "read_calls", "write_calls" }
 
--- Drops the launcher's own counts: it is not the program.
-local function forget_own(whole)
-  for _, name in ipairs(SUMMED) do whole[name] = nil end
-  whole.max_rss_bytes, whole.readings, whole.threads, whole.launcher = nil, {}, 0, nil
-  whole.dropped, whole.unseen, whole.left = nil, nil, nil
-end
-
 -- A loss in one task's counts is a loss of the sum.
 local LACKING = { "dropped", "unseen", "left", "launcher" }
+
+-- Drops the launcher's own counts: it is not the program.
+local function forget_own(whole)
+  for _, name in ipairs(lists.joined { SUMMED, LACKING }) do whole[name] = nil end
+  whole.max_rss_bytes, whole.readings, whole.threads = nil, {}, 0
+end
 
 local function take_lacking(whole, tasks)
   for _, task in ipairs(tasks) do
@@ -117,19 +116,11 @@ end
 
 -- ---- marks ----
 
-local function close_tables(tables)
-  for _, file in ipairs(tables) do file:close() end
-end
-
 -- The marks of each task, read from the tables that they left.
 local function add_marks(self, whole, tasks, groups, made)
-  local tables = {}
-  for _, task in ipairs(tasks) do
-    task.table = core.open_plain(task.marks)
-    tables[#tables + 1] = task.table
-  end
+  for _, task in ipairs(tasks) do task.table = core.open_plain(task.marks) end
   local ok, problem = pcall(self.marking.take_tables, self.marking, whole, tasks, groups, made)
-  close_tables(tables)
+  for _, file in ipairs(lists.column(tasks, "table")) do file:close() end
   if not ok then error(problem, 0) end
 end
 

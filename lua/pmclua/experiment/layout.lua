@@ -20,6 +20,19 @@ end
 local function is_whole(level) return type(level) == "number" and level >= 0 and level % 1 == 0 end
 local function is_flag(level) return type(level) == "boolean" end
 
+local UNKNOWN_CACHE_BYTES = 64 * 2 ^ 20
+
+-- Of the largest cache of CPU 0.
+local function cache_bytes()
+  local line = require("pmclua.host.machine").line
+  local largest = 0
+  for index = 0, 9 do
+    local size = line(("/sys/devices/system/cpu/cpu0/cache/index%d/size"):format(index))
+    largest = math.max(largest, units.bytes(size) or 0)
+  end
+  return largest > 0 and largest or UNKNOWN_CACHE_BYTES
+end
+
 -- Factor name -> what its level must be, and the layout that it makes.
 M.FACTORS = {
   environment_bytes = { 'a number of bytes below 1 MiB, or "4 KiB"',
@@ -31,7 +44,7 @@ M.FACTORS = {
   aslr = { "true or false", function(level) return { fixed_addresses = not level or nil } end, is_flag },
   on_cpu = { "a CPU number", function(level) return { cpus = ("%d"):format(level) } end, is_whole },
   cold_caches = { "true or false",
-    function(level) return { cold_bytes = level and M.cache_bytes() * 2 or nil } end, is_flag },
+    function(level) return { cold_bytes = level and cache_bytes() * 2 or nil } end, is_flag },
   huge_pages = { '"never" or "default"',
     function(level) return { no_huge_pages = level == "never" or nil } end,
     function(level) return level == "never" or level == "default" end },
@@ -53,24 +66,17 @@ local ABSENT = {
   end,
 }
 
-local UNKNOWN_CACHE_BYTES = 64 * 2 ^ 20
-
---- Bytes of the largest cache of CPU 0; 64 MiB where sysfs does not say.
----@return integer
-function M.cache_bytes()
-  local line = require("pmclua.host.machine").line
-  local largest = 0
-  for index = 0, 9 do
-    local size = line(("/sys/devices/system/cpu/cpu0/cache/index%d/size"):format(index))
-    largest = math.max(largest, units.bytes(size) or 0)
-  end
-  return largest > 0 and largest or UNKNOWN_CACHE_BYTES
+-- Whether the place of some workload's code is drawn too: it is compiled here, or `build` makes it anew.
+local function places_code(declaration)
+  return declaration.build ~= nil or lists.any(declaration.workloads, function(workload)
+    return workload.can_place and workload:can_place()
+  end)
 end
 
 -- Where nothing can place code, its factor would be ignored; nor can a build that replaces the one before be had
 -- again.
 local function check_code(declaration, wrong)
-  if not M.places_code(declaration) then
+  if not places_code(declaration) then
     wrong "factor code_layout: no kernel is compiled here; layout = { build = … } places the code of commands"
   elseif declaration.build and not placing.names_seed(declaration) then
     wrong "factor code_layout: the command must name what was built, as in ./prog-{seed}"
@@ -95,14 +101,6 @@ end
 
 local STEP_BYTES, PAGE_BYTES = 16, 4096
 
---- Whether the place of some workload's code is drawn too: it is compiled here, or `build` makes it anew.
----@param declaration pmclua.Declaration
-function M.places_code(declaration)
-  return declaration.build ~= nil or lists.any(declaration.workloads, function(workload)
-    return workload.can_place and workload:can_place()
-  end)
-end
-
 local MOST_SEED = 2 ^ 31 - 1        -- what linkers take
 
 --- The i-th layout of a declaration.
@@ -110,7 +108,7 @@ local function draw(declaration, i)
   local source = random.new(declaration.seed, "layout " .. i)
   local drawn = { padding = STEP_BYTES * source:integer(PAGE_BYTES / STEP_BYTES),
     stack_offset = STEP_BYTES * (source:integer(PAGE_BYTES / STEP_BYTES) - 1) }
-  if M.places_code(declaration) then drawn.code = source:integer(MOST_SEED) end
+  if places_code(declaration) then drawn.code = source:integer(MOST_SEED) end
   return drawn
 end
 

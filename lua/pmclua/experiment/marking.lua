@@ -159,7 +159,6 @@ local function names_of(self, groups)
   end)
 end
 
--- Adds the parts of marks to a result.
 local function add_parts(self, into, marks_read, result, task)
   if self.regions.by then name_threads(marks_read) end
   for _, mark in ipairs(marks_read) do
@@ -200,7 +199,6 @@ end
 -- Makes process ids, which each node numbers for itself, those of one launch.
 local PIDS = 2 ^ 22
 
--- The same marks of several tasks as one.
 local function merge(merged, marks_read, task)
   for _, mark in ipairs(marks_read) do
     local into = merged[mark.name]

@@ -65,7 +65,6 @@ local function failed(build, line, result)
     hint = "the command must build by itself, for any number in place of {seed}" }
 end
 
--- Runs the script's build command for a place, once.
 local function build_once(self, cell, code)
   if not self.declaration.build then return end
   local build, levels = self.declaration.build, M.levels(self.declaration, cell, code)

@@ -7,6 +7,7 @@ local lists = require "pmclua.base.lists"
 local order = require "pmclua.experiment.order"
 local passes = require "pmclua.counting.passes"
 local random = require("pmclua.base.lazy").module "pmclua.stats.random"
+local record = require "pmclua.experiment.record"
 
 local M = {}
 
@@ -66,22 +67,12 @@ function M.most_repetitions(declaration)
   return rule and require("pmclua.verdict.stop").most(rule) or declaration.repetitions
 end
 
--- The events of each metric, through metrics that it names, as indices: they belong into one pass.
+-- The events of each metric belong into one pass.
 local function bundles_of(declaration)
-  local index_of, metrics = {}, lists.by(declaration.metrics, "name")
-  for index, event in ipairs(declaration.events) do index_of[event.field] = index end
-  local function collect(metric, bundle, seen)
-    for _, name in ipairs(metric.needs) do
-      if not seen[name] then
-        seen[name] = true
-        if index_of[name] then bundle[#bundle + 1] = index_of[name]
-        elseif metrics[name] then collect(metrics[name], bundle, seen) end
-      end
-    end
-    return bundle
-  end
   return lists.map(declaration.metrics, function(metric)
-    return collect(metric, { apart = metric.apart }, {})
+    local bundle = record.needed(declaration, metric.needs)
+    bundle.apart = metric.apart
+    return bundle
   end)
 end
 

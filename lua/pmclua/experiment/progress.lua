@@ -81,7 +81,6 @@ function progress.new(quiet, heartbeat_ns)
     columns = core.columns(2) or 80 }, Progress)
 end
 
--- Takes the time of the step that is over.
 function Progress:account()
   local last = self.state
   if not last then

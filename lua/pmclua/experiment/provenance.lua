@@ -28,15 +28,9 @@ local function script_of()
 end
 
 local function environment()
-  local values
-  for _, name in ipairs(VARIABLES) do
-    local value = os.getenv(name)
-    if value then
-      values = values or {}
-      values[name] = value
-    end
-  end
-  return values
+  local values = {}
+  for _, name in ipairs(VARIABLES) do values[name] = os.getenv(name) end
+  return next(values) and values or nil
 end
 
 -- Equal facts have equal fingerprints.

@@ -130,6 +130,31 @@ local function whole_value(record, index, events)
   return (reading.of(events[index], raw, enabled, running, elsewhere))
 end
 
+local function indices_of(events)
+  local indices = {}
+  for index, event in ipairs(events) do indices[event.field] = index end
+  return indices
+end
+
+--- The events that names of a formula stand for, themselves or through metrics that need them.
+---@param declaration { events: table[], metrics: table[]? }
+---@param names string[]
+---@return integer[] indices
+function M.needed(declaration, names)
+  local index_of, metrics = indices_of(declaration.events), lists.by(declaration.metrics or {}, "name")
+  local list, seen = {}, {}
+  local function add(needs)
+    for _, name in ipairs(needs) do
+      if index_of[name] and not seen[name] then list[#list + 1] = index_of[name] end
+      local metric = not index_of[name] and not seen[name] and metrics[name]
+      seen[name] = true
+      if metric then add(metric.needs) end
+    end
+  end
+  add(names)
+  return list
+end
+
 --- A lookup for formulae in one record: counts by event field, of the whole repetition or of one iteration (for
 --- commands the same), metrics, factor levels, iterations.
 ---@param record table
@@ -137,8 +162,8 @@ end
 ---@param is_whole boolean counts are those of the whole repetition
 ---@return pmclua.Lookup
 function M.lookup(record, declaration, is_whole)
-  local index_of, metrics, depth = {}, lists.by(declaration.metrics or {}, "name"), 0
-  for index, event in ipairs(declaration.events) do index_of[event.field] = index end
+  local index_of, depth = indices_of(declaration.events), 0
+  local metrics = lists.by(declaration.metrics or {}, "name")
   local workload = lists.by(declaration.workloads or {}, "name")[record.workload]
   local constants = workload and workload.constants and workload:constants() or {}
   local lookup

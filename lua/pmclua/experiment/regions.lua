@@ -18,8 +18,6 @@ local M = {}
 
 local DEFAULT_EVENTS = { "instructions", "cycles", "page-faults" }
 
--- ---- what is counted -----------------------------------------------------------------------------------
-
 -- The workload and events as an experiment of one repetition; raises the mistakes in its events.
 local function declaration_of(workload, options)
   local declaration, mistakes = require("pmclua.experiment.declare").check({ name = "regions",

@@ -9,7 +9,6 @@ local topology = require "pmclua.host.topology"
 
 local M = {}
 
--- The tasks, CPUs and folder of a target's places.
 local function where_of(places)
   local function is_of_cpu(place) return place.cpu >= 0 end
   local tasks = lists.where(places, function(place) return not is_of_cpu(place) end)
@@ -27,12 +26,7 @@ local function descriptors(where, target)
   return 2 * #where.cpus * math.max(1, #where.tasks) + (target.by_cpu and #where.cpus or 0)
 end
 
--- The watch for CPUs that come and go meanwhile; nil where tasks are sampled, which move.
-local function watch_over_cpus(target, where)
-  return target.by_cpu and hotplug.new(target, where.cpus, true) or nil
-end
-
--- Its observations, in words.
+-- What was seen of CPUs that came or went, in words.
 local function close_watch(watched)
   if not watched then return {} end
   watched:find()
@@ -50,7 +44,8 @@ local function open(target, event, options)
     tasks = where.tasks, directory = where.directory, is_alone = not target.inherits,
     ring_bytes = options.ring_bytes, call_chains = options.call_chains, data = options.data }
   release()
-  if sampler then return sampler, taken, watch_over_cpus(target, where) end
+  -- Tasks move by themselves when CPUs come and go.
+  if sampler then return sampler, taken, target.by_cpu and hotplug.new(target, where.cpus, true) or nil end
   budget.give_back(taken)
   failure.event, failure.descriptors = event.name, count
   error(explain.open(failure), 0)

@@ -38,7 +38,6 @@ local function check(options)
   if options.level and options.below then explain.misuse("topdown: level and below cannot be combined", 4) end
 end
 
--- The metrics of one kind of core.
 local function tree_of(cores)
   local kinds = cores and tree.kinds(all_metrics)
   if kinds and #kinds == 0 then
@@ -68,9 +67,7 @@ local function first_names(options, metrics)
     return roots
   end
   local name = tree.find(metrics, options.below)
-  if not name then
-    explain.misuse(unknown_node(options.below, metrics), 4)
-  end
+  if not name then explain.misuse(unknown_node(options.below, metrics), 4) end
   return { name, unpack(tree.children(metrics, name)) }
 end
 
@@ -92,10 +89,9 @@ end
 
 -- counted: by field, what rounds before this one have.
 local function declaration_of(workloads, options, names, metrics, counted)
-  local list, events = {}, { unpack(ANCHORS) }
-  for i, name in ipairs(names) do list[i] = tree.source(metrics, name) end
-  for _, spec in ipairs(threshold_events(names, metrics, counted)) do events[#events + 1] = spec end
-  local spec = { name = "topdown", workloads = workloads, events = events, metrics = list }
+  local spec = { name = "topdown", workloads = workloads,
+    events = lists.joined { ANCHORS, threshold_events(names, metrics, counted) },
+    metrics = lists.map(names, function(name) return tree.source(metrics, name) end) }
   for key, value in pairs(options) do
     if OWN[key] == nil then spec[key] = value end
   end
@@ -193,8 +189,8 @@ local function with_baseline(workloads, options)
   local first = #workloads > 1 and options.baseline == nil and require("pmclua.workload").from(workloads[1])
   if not first then return options end
   workloads[1] = first
-  local copy = { baseline = first.name }
-  for key, value in pairs(options) do copy[key] = value end
+  local copy = lists.copy(options)
+  copy.baseline = first.name
   return copy
 end
 
@@ -241,11 +237,7 @@ end
 ---@param ... string|function|table workloads, or a map of them by name; then pmclua.TopdownOptions if any
 ---@return pmclua.Topdown|pmclua.TopdownPlan
 function M.measure(...)
-  local workloads, options = { ... }, {}
-  local last = workloads[#workloads]
-  if #workloads > 1 and type(last) == "table" and not getmetatable(last) and last[1] == nil then
-    options = table.remove(workloads)
-  end
+  local workloads, options = checking.split(...)
   check(options)
   -- Functions have names in a map: { ["pid 7"] = function() … end }.
   local only = workloads[1]

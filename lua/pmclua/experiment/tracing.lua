@@ -22,10 +22,8 @@ local NO_TRACEPOINTS = "Linux's tracepoints of system calls cannot be read: that
 
 local ONLY_COMMANDS = "only the system calls of commands are traced"
 
---- The tracepoints that are needed; nil and why not.
----@return { enter: integer, leave: integer, wake?: integer }? points
----@return string? why
-function M.points()
+-- The tracepoints that are needed; nil and why not.
+local function points_here()
   local enter, why = id_of(ENTER)
   local leave = enter and id_of(LEAVE)
   if not leave then return nil, why and tostring(why) or NO_TRACEPOINTS end
@@ -41,7 +39,7 @@ function M.pass(declaration)
   if not lists.all(declaration.workloads, function(workload) return workload.takes.system_calls end) then
     return nil, ONLY_COMMANDS
   end
-  local points, why = M.points()
+  local points, why = points_here()
   if not points then return nil, why end
   return { groups = {}, events = {}, traced = points }
 end

@@ -9,11 +9,6 @@ local M = {}
 
 local PAIRS = 30                -- repetitions where two are compared and nobody says how many
 
--- The event that is sampled by default: cycles, or CPU time where there is no PMU.
-local function default_event()
-  return require("pmclua.event").available "cycles" and "cycles" or "cpu-clock"
-end
-
 -- Why a cell has no profile, or of all why no run has; nil: they have.
 local function nothing_sampled(result)
   local profiles = require "pmclua.result.profiles"
@@ -22,15 +17,11 @@ local function nothing_sampled(result)
   local bare = lists.where(result:list(), is_bare)
   if #events > 0 and #bare == 0 then return nil end
   local failed = lists.find(bare, function(cell) return cell.first_failure ~= nil end)
-  local why = failed and ("%s: %s"):format(failed.workload, failed.first_failure.why)
-    or profiles.why_absent(result)
-  if why then return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = why } end
   local refused = lists.find(result.events, function(event) return event.why end)
-  if refused then
-    return explain.problem { code = "EUNSUPPORTED", operation = "sample", message = refused.why }
-  end
-  return explain.problem { code = "EWORKLOAD", operation = "sample",
-    message = "no run of the command was sampled to its end" }
+  local why = failed and ("%s: %s"):format(failed.workload, failed.first_failure.why)
+    or profiles.why_absent(result) or refused and refused.why
+  return explain.problem { code = why and "EUNSUPPORTED" or "EWORKLOAD", operation = "sample",
+    message = why or "no run of the command was sampled to its end" }
 end
 
 -- Options alone, of a target that is sampled for some time.
@@ -38,7 +29,6 @@ local function has_target(value)
   return type(value) == "table" and not getmetatable(value) and value.target ~= nil and value[1] == nil
 end
 
--- The workloads, and the options behind them.
 local function split(...)
   if select("#", ...) == 1 and has_target((...)) then return {}, (...) end
   return checking.split(...)
@@ -46,7 +36,9 @@ end
 
 -- The key sample: the events, and what is wanted of each sample.
 local function sampled(options)
-  local event = options.event or (options.data and "cpu-clock" or default_event())
+  -- CPU time where there is no PMU.
+  local event = options.event or not options.data and require("pmclua.event").available "cycles" and "cycles"
+    or "cpu-clock"
   local key = type(event) == "table" and { unpack(event) } or { event }
   for _, name in ipairs { "call_chains", "lines", "trust_maps", "data", "heap", "confirm" } do
     key[name] = options[name]

@@ -17,8 +17,6 @@ local ORDER = { "context", "benchmarks", "name", "family_index", "per_family_ins
   "run_type", "repetitions", "repetition_index", "threads", "aggregate_name", "aggregate_unit", "iterations",
   "real_time", "cpu_time", "time_unit" }
 
--- ---- context -------------------------------------------------------------------------------------------
-
 local function context(header)
   local host = header.host or {}
   return { date = header.started or "", host_name = host.hostname or "", executable = "pmclua",

@@ -26,8 +26,6 @@ end
 
 local function of_event(event) return IS_TIME[event] and "" or " " .. event end
 
-local function is_count(step) return step.before ~= nil end
-
 local function claim(self, step)
   local direct = direction(self.event, step.change)
   if #step.commits == 1 then
@@ -39,7 +37,7 @@ local function claim(self, step)
 end
 
 local function evidence(self, step)
-  if is_count(step) then
+  if step.before then
     return ("%s (%s, before %s; exact)"):format(percent(step.change.mean), number.count(step.after),
       number.count(step.before))
   end

@@ -99,7 +99,6 @@ local function notes_under(result, comparison, compared)
   return lists.unique(list)
 end
 
--- One table of pairs that share their baseline.
 local function shared_table(result, comparison)
   local compared, list = comparison.pairs, {}
   local its_quantities = quantities(compared)

@@ -36,7 +36,7 @@ local or_null = json.or_null
 
 local function event_entry(event)
   return { name = event.name, field = event.field, spec = event.spec or event.name, unit = event.unit or "",
-    status = event.status or (require("pmclua.counting.reading").status(event)),
+    status = event.status or (reading.status(event)),
     why = or_null(event.why), note = or_null(event.note) }
 end
 
@@ -79,12 +79,9 @@ local function summary_entry(cell, name)
 end
 
 local function partial_entries(times)
-  local out = {}
-  for repetition, pair in pairs(times) do
-    out[#out + 1] = { repetition = repetition, enabled_ns = pair[1], running_ns = pair[2] }
-  end
-  table.sort(out, function(a, b) return a.repetition < b.repetition end)
-  return out
+  return lists.map(lists.keys(times), function(repetition)
+    return { repetition = repetition, enabled_ns = times[repetition][1], running_ns = times[repetition][2] }
+  end)
 end
 
 -- Counts that cannot be true are left out.

@@ -126,6 +126,12 @@ end
 
 local NAMED = 3                   -- cells that are named
 
+-- "n = 1, n = 2, n = 4 and 5 more"
+local function first_named(group, separator, name_of)
+  local names = table.concat(lists.map({ unpack(group, 1, NAMED) }, name_of), separator)
+  return #group > NAMED and ("%s and %d more"):format(names, #group - NAMED) or names
+end
+
 --- Cells without a value of a quantity, by the reason.
 ---@param shown pmclua.Cell[]
 ---@param name string
@@ -136,9 +142,8 @@ function M.absent(shown, name)
     return summary.n == 0 and words.absent(summary) or nil
   end)
   return lists.map(groups, function(group)
-    local labels = lists.map({ unpack(group, 1, NAMED) }, function(cell) return text.safe(cell:label()) end)
-    local more = #group > NAMED and (" and %d more"):format(#group - NAMED) or ""
-    return { key = group.key, cells = table.concat(labels, "; ") .. more }
+    local function label(cell) return text.safe(cell:label()) end
+    return { key = group.key, cells = first_named(group, "; ", label) }
   end)
 end
 
@@ -159,9 +164,7 @@ function M.undecided(cells, verdicts, swept)
   end
   local groups = lists.groups(cells, function(cell) return why_undecided(verdict_of(cell)) end)
   return lists.map(groups, function(group)
-    local names = table.concat(lists.map({ unpack(group, 1, NAMED) }, named), ", ")
-    if #group > NAMED then names = ("%s and %d more"):format(names, #group - NAMED) end
-    return ("undecided %s: %s"):format(at(swept, names), group.key)
+    return ("undecided %s: %s"):format(at(swept, first_named(group, ", ", named)), group.key)
   end)
 end
 

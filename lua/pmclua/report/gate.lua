@@ -146,8 +146,6 @@ local function of_state(rows, state)
   return lists.where(rows, function(row) return row.state == state end)
 end
 
-local function lacks_values(row) return (row.missing or 0) > 0 end
-
 local NO_CELL = "there is no cell to check"
 
 -- How many hold, where all do, or where some are undecided.
@@ -178,7 +176,8 @@ function M.words(gate)
   local lines = lists.joined { lists.map(of_state(rows, "fail"), line_of), lists.map(undecided, line_of),
     uncountable_lines(uncountable), { would_help(gate, uncountable) } }
   lines[#lines + 1] = held_line(rows, #passed, #lines == 0, #undecided > 0)
-  lines = lists.joined { lines, lists.map(lists.where(passed, lacks_values), unseen_line),
+  local lacking = lists.where(passed, function(row) return (row.missing or 0) > 0 end)
+  lines = lists.joined { lines, lists.map(lacking, unseen_line),
     lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
     lists.map(lists.where(passed, function(row) return row.odd_layout end), line_of),
     cause_lines(gate), { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }

@@ -23,8 +23,6 @@ local NARROWEST_NAME = 12
 ---@class pmclua.GridRow
 ---@field span? integer
 
-local function cell_width(cell) return text.width(cell or "") end
-
 -- Pads numbers behind, so that right alignment puts their points under each other.
 local function align_points(rows, k)
   local longest = 0
@@ -50,7 +48,7 @@ local function widths_of(columns, rows)
   for k, column in ipairs(columns) do
     widths[k] = math.max(text.width(column.name), column.least or 0)
     for _, row in ipairs(rows) do
-      if not (row.span and k >= row.span) then widths[k] = math.max(widths[k], cell_width(row[k])) end
+      if not (row.span and k >= row.span) then widths[k] = math.max(widths[k], text.width(row[k] or "")) end
     end
   end
   return widths
@@ -122,8 +120,6 @@ local function fit(columns, rows, width)
   widths[1] = math.max(shortest_name, widths[1] - math.max(0, too_wide()))
   return shown, widths
 end
-
-local function as_it_is(s) return s end
 
 local function spanned(row, columns, layout)
   local own = layout.shown[row.span] and layout.widths[row.span] or 0
@@ -226,7 +222,7 @@ function M.lines(grid, width, options)
   move_spans(rows, columns, shown)
   cut_apart(rows, widths[1], options or {})
   local layout = { shown = shown, widths = widths, width = width,
-    paint = options and options.paint or as_it_is, cut = options and options.cut or text.cut }
+    paint = options and options.paint or function(s) return s end, cut = options and options.cut or text.cut }
   local top = { shown = shown, widths = widths, width = width, paint = layout.paint,
     cut = options and options.cut or text.cut_middle }
   local lines = { line_of(headings(columns), columns, top) }

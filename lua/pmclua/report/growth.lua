@@ -199,11 +199,8 @@ local FIELDS = { "name", "over", "workload", "shape", "parameters", "exponent", 
   "residuals", "level", "asked", "verdict", "why" }
 
 local function entry(result, growth)
-  local made = { levels = json.object(lists.copy(growth.levels)) }
-  for _, field in ipairs(FIELDS) do
-    made[field] = growth[field]
-    if made[field] == nil then made[field] = json.null end
-  end
+  local made = json.fields(growth, FIELDS)
+  made.levels = json.object(lists.copy(growth.levels))
   made.predictions = lists.map(not growth.why and result.header.fit.at or {}, function(size)
     return (growth:at(size))
   end)

@@ -176,7 +176,6 @@ local function figure(plot)
   return element("figure", caption .. image(in_the_dark(plot.svg), plot.title))
 end
 
--- The result's plots, or why the page has none.
 local function plots(report, options)
   local drawn = options.plots or report.plots
   if type(drawn) == "function" then drawn = drawn() end

@@ -11,7 +11,8 @@ local lists = require "pmclua.base.lists"
 local M = {}
 
 -- Name, and the forms that it can render, in the order of help texts; `ending` of files, where it is not the name. The
--- module of that name has write(form, put, options). `screen`, `lines` and `picture` are written by those who make them.
+-- module of that name has write(form, put, options). `words` and `drawing` are texts already; `screen`, `lines` and
+-- `picture` are written by those who make them.
 local FORMATS = {
   { "text", "words", "picture", ending = "txt" },
   { "table", "blocks", "screen", "lines" },
@@ -127,10 +128,11 @@ function M.write(object, put, options, kind)
   local form = form_named(name, kind)
   if not form and kind == "result" and own[name] then return own[name](object, put, options) end
   if not form then return refuse(kind, name) end
-  local maker, writer = KINDS[kind][form], require("pmclua.report." .. name)
+  local maker, is_text = KINDS[kind][form], form == "words" or form == "drawing"
+  local writer = not is_text and require("pmclua.report." .. name)
   local made = maker == true and object
-    or require("pmclua.report." .. maker)[form](object, options, writer.ROWS)
-  writer.write(made, put, options)
+    or require("pmclua.report." .. maker)[form](object, options, writer and writer.ROWS)
+  if is_text then put(made) else writer.write(made, put, options) end
 end
 
 --- A report as text.

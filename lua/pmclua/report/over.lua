@@ -124,8 +124,6 @@ local function check(result, by)
   require("pmclua.base.problem").misuse(("there is no factor '%s'%s"):format(text.safe(by), hint), 4)
 end
 
-local function is_level(level) return level ~= nil end
-
 --- How quantities differ over the levels of a factor.
 ---@param result pmclua.Result
 ---@param names string[]
@@ -135,7 +133,7 @@ function M.of(result, names, by)
   if by == "rank" then result = require("pmclua.result.ranks").by(result) or result end
   check(result, by)
   local grid, list, host_of = side_by_side.arrange(result, by), {}, host_reader(result, by)
-  grid.columns = lists.where(grid.columns, is_level)
+  grid.columns = lists.where(grid.columns, function(level) return level ~= nil end)
   -- A whole run has no level where its threads are the levels.
   local rest = lists.where(grid.rest, function(label) return next(grid.cells[label]) ~= nil end)
   local looks = #grid.columns * #names * #rest
@@ -200,15 +198,13 @@ local function label_of(row) return row.rest == "" and row.title or ("%s, %s"):f
 -- "duration_time: rank 3: 2.0 times the others".
 local function outlier_notes(row, by)
   if #row.outliers == 0 then return {} end
-  local subjects = subjects_of(row, by)
-  if #subjects > FEW then
-    return { ("%s: %s: %s times the others"):format(label_of(row), folded_words(by, row.outliers),
-      times_of(row, row.outliers)) }
+  local function note(words_of, outliers)
+    return ("%s: %s: %s times the others"):format(label_of(row), words_of(by, outliers),
+      times_of(row, outliers))
   end
-  return lists.map(subjects, function(subject)
-    return ("%s: %s: %s times the others"):format(label_of(row), subject_words(by, subject),
-      times_of(row, subject))
-  end)
+  local subjects = subjects_of(row, by)
+  if #subjects > FEW then return { note(folded_words, row.outliers) } end
+  return lists.map(subjects, function(subject) return note(subject_words, subject) end)
 end
 
 local function excess(row) return row.max and row.max.value - row.mean or 0 end

@@ -142,8 +142,7 @@ function M.blocks(result, options)
 end
 
 local function triple(estimate)
-  return estimate and { value = json.or_null(estimate.value), low = json.or_null(estimate.low),
-    high = json.or_null(estimate.high) } or json.null
+  return estimate and json.fields(estimate, { "value", "low", "high" }) or json.null
 end
 
 -- JSON has no infinity.

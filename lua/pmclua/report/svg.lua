@@ -45,9 +45,4 @@ function M.text(class, anchor, x, y, shown) return TEXT:format(class, anchor, x,
 ---@return string
 function M.rect(class, x, y, width, height) return RECT:format(class, x, y, width, height) end
 
---- Writes a drawing.
----@param drawing string
----@param put fun(piece: string)
-function M.write(drawing, put) put(drawing) end
-
 return M

@@ -14,8 +14,11 @@ local M = {}
 
 local WIDEST = 12                       -- characters of a bar that is the whole
 
--- Intel's prefix tells nothing where each node has it.
-local function indented(node, name)
+--- A node below those above it; Intel's prefix tells nothing where each node has it.
+---@param node pmclua.TopdownNode
+---@param name? string instead of the node's
+---@return string
+function M.indented(node, name)
   local depth, above = 0, node.parent
   while above do depth, above = depth + 1, above.parent end
   return ("  "):rep(depth) .. text.safe(name or (node.name:gsub("^tma_", "")))
@@ -32,7 +35,7 @@ local function threshold_words(row)
 end
 
 local function node_row(row)
-  local name = indented(row.node)
+  local name = M.indented(row.node)
   if row.summary.n == 0 then
     return { name, words.ABSENT, words.absent(row.summary), span = 3, tone = "dim" }
   end
@@ -96,7 +99,7 @@ end
 
 local function rest_name(row)
   local child = row.node.children[1]
-  return row.node.level and child and indented(child, "(rest)") or "(rest)"
+  return row.node.level and child and M.indented(child, "(rest)") or "(rest)"
 end
 
 local WIDEST_SIDE = 9
@@ -113,7 +116,7 @@ local function compared_table(topdown, pair)
   local list = { difference_row(pair.total, title, false) }
   for _, row in ipairs(pair.rows) do
     -- The children of a node mostly leave nothing.
-    if not row.rest then list[#list + 1] = difference_row(row, indented(row.node), true)
+    if not row.rest then list[#list + 1] = difference_row(row, M.indented(row.node), true)
     elseif math.abs(row.difference) >= 0.5 or math.abs(row.a) >= 0.5 then
       list[#list + 1] = difference_row(without_rounding(row, pair.total), rest_name(row), true)
     end

@@ -16,12 +16,6 @@ local function shares_of(topdown, cells)
   return nodes, of_cell
 end
 
-local function depth_of(node)
-  local depth = 0
-  while node.parent do depth, node = depth + 1, node.parent end
-  return depth
-end
-
 local function bar(row, place, thickness)
   local median, summary = tonumber(row.summary.median), row.summary
   local percent = 100 * row.share
@@ -74,8 +68,8 @@ function M.of(topdown)
     error(require("pmclua.explain").problem { code = "ENODATA", operation = "plot",
       message = "no node has a number to plot" }, 0)
   end
-  local tics = lists.map(nodes, function(node) return { node.name:gsub("^tma_", ""), 0 } end)
-  for i, tic in ipairs(tics) do tics[i] = { ("  "):rep(depth_of(nodes[i])) .. tic[1], i } end
+  local tics = {}
+  for i, node in ipairs(nodes) do tics[i] = { require("pmclua.report.topdown").indented(node), i } end
   local lines = #nodes * math.max(1, #cells * 0.7)
   local panel = { x = { label = "share, %", zero = true },
     y = { label = "", tics = tics, down = true, low = #nodes + 0.6, high = 0.4 },

@@ -93,17 +93,13 @@ local function with_levels(fields, cell, factors)
   return fields
 end
 
-local function flag_words(flag)
-  if flag == nil then return nil end
-  return tostring(flag)
-end
-
 local function node_fields(topdown, cell, row)
   local summary, node = row.summary, row.node
   return { kind = "node", workload = cell.workload, region = cell.region, thread = cell.thread,
     cpu = cell.cpu, node = node.name, level = node.level, parent = node.parent and node.parent.name,
     share = row.share, value = summary.median, unit = summary.unit, low = summary.low, high = summary.high,
-    n = summary.n, threshold = row.threshold and row.threshold.text, over = flag_words(row.passed),
+    n = summary.n, threshold = row.threshold and row.threshold.text,
+    over = row.passed ~= nil and tostring(row.passed) or nil,
     passes = across.passes(topdown.result, node.metric), status = summary.status, why = summary.why }
 end
 

@@ -62,13 +62,6 @@ function M.of_blocks(cells, indices)
   end)
 end
 
---- The same of pairs of repetitions, as a ledger takes it.
----@param ours pmclua.Cell
----@param theirs? pmclua.Cell
----@param indices integer[] of the repetitions that both have
----@return any[]? nil where they are independent
-function M.of_pairs(ours, theirs, indices) return M.of_blocks({ ours, theirs }, indices) end
-
 --- The word for a cell's clusters.
 ---@param cell pmclua.Cell
 ---@return "layouts"|"processes"

@@ -81,7 +81,7 @@ local function put_sides(self, a, b)
       self.missing = whole - 2 * #indices
     end
   end
-  self.groups = self.paired and clusters.of_pairs(a, b, indices or lists.keys(ours)) or nil
+  self.groups = self.paired and clusters.of_blocks({ a, b }, indices or lists.keys(ours)) or nil
 end
 
 --- Where the counts of a sampled event are.

@@ -146,6 +146,11 @@ local function add_to_block(block, record, events, tools, most)
   add_resources(block, record, i, events)
 end
 
+-- It did not end by itself, or ended with a status but 0.
+local function is_failed(record)
+  return record.outcome ~= "done" or (record.exit or 0) ~= 0
+end
+
 -- ---- many repetitions at once ------------------------------------------------------------------------------
 
 local function append(column, n, values, start, same, plus)
@@ -189,7 +194,7 @@ end
 ---@param most table<integer, number>
 ---@return boolean
 function M.add_packed(columns, first, packed, values, events, place, tools, most)
-  if first.warmup or packed.starts.exit or M.is_failed(first) or columns.with_resources then return false end
+  if first.warmup or packed.starts.exit or is_failed(first) or columns.with_resources then return false end
   local block, n = block_of(columns, first), packed.n
   add_notes(block, first, block.n + 1)
   local is_noted = lists.any(M.NOTES, function(name) return first[name] ~= nil end)
@@ -210,11 +215,6 @@ end
 
 -- Outcomes of which a repetition has counts.
 local COUNTED = { done = true, signalled = true, ["timed-out"] = true, raised = true }
-
---- Whether a repetition counts as failed: it did not end by itself, or ended with a status but 0.
-function M.is_failed(record)
-  return record.outcome ~= "done" or (record.exit or 0) ~= 0
-end
 
 local function count_failure(columns, record)
   if record.outcome == "rejected" then
@@ -251,7 +251,7 @@ end
 ---@param keep_failed boolean summarise failed repetitions that have counts
 function M.add(columns, record, events, tools, most, keep_failed)
   if record.warmup then columns.warmup_count = columns.warmup_count + 1 end
-  local failed = M.is_failed(record)
+  local failed = is_failed(record)
   if failed and not record.warmup then count_failure(columns, record) end
   local is_kept = not failed or keep_failed and COUNTED[record.outcome]
   local block = is_kept and block_of(columns, record)

@@ -179,7 +179,7 @@ local function values_of(pair, name, are_simulated)
   if are_simulated or not pair.paired then return unpaired_values(pair, name, are_simulated) end
   local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
   pair.pairs = math.max(pair.pairs, #blocks)
-  local ids = clusters.of_pairs(ours, theirs, blocks)
+  local ids = clusters.of_blocks({ ours, theirs }, blocks)
   if ids then return clusters.pairs(ids, a, b) end
   return a, b
 end

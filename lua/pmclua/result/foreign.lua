@@ -46,6 +46,9 @@ local function new(tool, more)
   return import
 end
 
+-- A field that a file of another version may lack, or have as something else.
+local function as_table(value) return type(value) == "table" and value or {} end
+
 local is_number = require("pmclua.base.number").is_finite
 
 local function leave_out(import, form, ...)
@@ -135,10 +138,10 @@ local function ns(value, scale) return is_number(value) and value * scale or val
 
 -- "[n=100, kind=x]" of parameters.
 local function parameters(map)
-  if type(map) ~= "table" or next(map) == nil then return "" end
-  return " [" .. table.concat(lists.map(lists.keys(map), function(name)
+  local list = lists.map(lists.keys(as_table(map)), function(name)
     return ("%s=%s"):format(name, tostring(map[name]))
-  end), ", ") .. "]"
+  end)
+  return #list > 0 and " [" .. table.concat(list, ", ") .. "]" or ""
 end
 
 -- ---- the tools -------------------------------------------------------------------------------------------
@@ -151,9 +154,8 @@ local GOOGLE = lists.set { "name", "run_name", "run_type", "repetitions", "repet
   "error_occurred", "error_message", "skipped", "skip_message", "aggregate_name", "aggregate_unit" }
 
 function readers.google(json)
-  local context = json.context
-  local is_own = type(context) == "table" and type(json.benchmarks) == "table" and context.executable ~= nil
-  if not is_own then return nil end
+  local context = as_table(json.context)
+  if type(json.benchmarks) ~= "table" or context.executable == nil then return nil end
   local import, has_runs = new("google/benchmark", { knows_iterations = true }), {}
   for _, entry in ipairs(json.benchmarks) do
     local scale, name = NS[entry.time_unit or "ns"], entry.run_name or entry.name
@@ -182,15 +184,14 @@ end
 
 -- hyperfine, --export-json.
 function readers.hyperfine(json)
-  local first = type(json.results) == "table" and json.results[1]
-  if type(first) ~= "table" or first.command == nil then return nil end
+  if as_table(as_table(json.results)[1]).command == nil then return nil end
   local import = new("hyperfine", { kind = "command" })
   for _, command in ipairs(json.results) do
     local name = own_name(import, command.command .. parameters(command.parameters))
     if type(command.times) ~= "table" then leave_out(import, "%s: it has no times", name) end
-    for i, seconds in ipairs(type(command.times) == "table" and command.times or {}) do
-      local memory = type(command.memory_usage_byte) == "table" and command.memory_usage_byte[i]
-      add(import, name, nil, { duration_time = ns(seconds, NS.s), max_rss = memory or nil })
+    for i, seconds in ipairs(as_table(command.times)) do
+      local memory = as_table(command.memory_usage_byte)[i] or nil
+      add(import, name, nil, { duration_time = ns(seconds, NS.s), max_rss = memory })
     end
   end
   import.units.max_rss = "B"
@@ -199,24 +200,24 @@ end
 
 -- pytest-benchmark, --benchmark-json.
 function readers.pytest(json)
-  local is_own = type(json.machine_info) == "table" and type(json.benchmarks) == "table"
-  if not is_own then return nil end
+  if type(json.machine_info) ~= "table" or type(json.benchmarks) ~= "table" then return nil end
   local import = new("pytest-benchmark", { knows_iterations = true })
   for _, benchmark in ipairs(json.benchmarks) do
-    local data = type(benchmark.stats) == "table" and benchmark.stats.data
+    local data = as_table(benchmark.stats).data
     local name = own_name(import, benchmark.fullname or benchmark.name)
     if type(data) ~= "table" then
       leave_out(import, "%s: it has no rounds (--benchmark-save-data keeps them)", name)
     end
-    for _, seconds in ipairs(type(data) == "table" and data or {}) do
+    for _, seconds in ipairs(as_table(data)) do
       add(import, name, benchmark.stats.iterations or 1, { duration_time = ns(seconds, NS.s) })
     end
   end
-  local commit, cpu = json.commit_info, json.machine_info.cpu
-  local hash = type(commit) == "table" and type(commit.id) == "string" and commit.id or nil
+  local commit = as_table(json.commit_info)
+  local hash = type(commit.id) == "string" and commit.id or nil
   import.notes.commit = hash and hash .. (commit.dirty == true and "+" or "")
   import.started = utc(json.datetime, true)
-  import.cpu = type(cpu) == "table" and (cpu.brand_raw or cpu.brand) or nil
+  local cpu = as_table(json.machine_info.cpu)
+  import.cpu = cpu.brand_raw or cpu.brand
   import.host = json.machine_info.node
   return import
 end
@@ -229,8 +230,7 @@ local function jmh_ns(unit, value)
 end
 
 function readers.jmh(json)
-  local first = json[1]
-  if type(first) ~= "table" or type(first.primaryMetric) ~= "table" then return nil end
+  if type(as_table(json[1]).primaryMetric) ~= "table" then return nil end
   local import = new "JMH"
   local modes = {}                      -- of a benchmark: a file may have it in several
   for _, item in ipairs(json) do
@@ -241,13 +241,13 @@ function readers.jmh(json)
     local name, raw = item.benchmark .. parameters(item.params), item.primaryMetric.rawData
     name = own_name(import, modes[name] > 1 and ("%s, %s"):format(name, item.mode) or name)
     local count = 0
-    for fork, values in ipairs(type(raw) == "table" and raw or {}) do
+    for fork, values in ipairs(as_table(raw)) do
       for i, value in ipairs(values) do
         local time = is_number(value) and jmh_ns(item.primaryMetric.scoreUnit, value) or nil
         local row = { duration_time = time }
         for key, metric in pairs(item.secondaryMetrics or {}) do
           -- Iterations that lack it are not listed: of fewer it is not known which.
-          local others = type(metric.rawData) == "table" and metric.rawData[fork] or {}
+          local others = as_table(metric.rawData)[fork] or {}
           local other = #others == #values and others[i]
           local field = import.field((key:gsub("^[^%w]+", "")))
           if is_number(other) then row[field] = other end
@@ -265,8 +265,8 @@ end
 
 -- asv, a file of its results folder: a list by result_columns, or (version 1) a map.
 local function asv_column(columns, row, name)
-  if row[name] ~= nil or type(columns) ~= "table" then return row[name] end
-  for i, column in ipairs(columns) do
+  if row[name] ~= nil then return row[name] end
+  for i, column in ipairs(as_table(columns)) do
     if column == name then return row[i] end
   end
 end
@@ -274,7 +274,7 @@ end
 -- Combinations of parameters in asv's order: the last varies fastest.
 local function asv_names(params)
   local names = { "" }
-  for _, values in ipairs(type(params) == "table" and params or {}) do
+  for _, values in ipairs(as_table(params)) do
     local longer = {}
     for _, before in ipairs(names) do
       for _, value in ipairs(values) do
@@ -287,38 +287,36 @@ local function asv_names(params)
 end
 
 function readers.asv(json)
-  local is_own = json.commit_hash ~= nil and type(json.results) == "table"
-  if not is_own then return nil end
+  if json.commit_hash == nil or type(json.results) ~= "table" then return nil end
   local import = new "asv"
   for _, name in ipairs(lists.keys(json.results)) do
-    local row = json.results[name]
-    local samples = type(row) == "table" and asv_column(json.result_columns, row, "samples")
-    local labels = asv_names(type(row) == "table" and asv_column(json.result_columns, row, "params"))
+    local row = as_table(json.results[name])
+    local samples = asv_column(json.result_columns, row, "samples")
+    local labels = asv_names(asv_column(json.result_columns, row, "params"))
     local is_time = (name:match "[^.]+$"):find "^time_" ~= nil
     local form = is_time and "%s: it has no samples (asv run --record-samples)" or "%s: it is no time"
     if not (is_time and type(samples) == "table") then leave_out(import, form, name) end
-    for k, list in ipairs(is_time and type(samples) == "table" and samples or {}) do
+    for k, list in ipairs(is_time and as_table(samples) or {}) do
       local label = name .. (labels[k] or "")
       if type(list) ~= "table" then leave_out(import, form, label) end
-      for _, seconds in ipairs(type(list) == "table" and list or {}) do
+      for _, seconds in ipairs(as_table(list)) do
         add(import, label, nil, { duration_time = ns(seconds, NS.s) })
       end
     end
   end
   import.notes.commit = json.commit_hash
   import.started = is_number(json.date) and os.date(UTC, json.date / 1000) or nil
-  local machine = type(json.params) == "table" and json.params or {}
+  local machine = as_table(json.params)
   import.cpu, import.host = machine.cpu, machine.machine
   return import
 end
 
 -- criterion, sample.json: total ns by number of iterations; beside it benchmark.json with the name.
 function readers.criterion(json, path)
-  local is_own = type(json.iters) == "table" and type(json.times) == "table"
-  if not is_own then return nil end
+  if type(json.iters) ~= "table" or type(json.times) ~= "table" then return nil end
   local import, folder = new("criterion", { knows_iterations = true }), path:match "^(.*)/[^/]*$" or "."
   local known = require("dkjson").decode(core.read_plain(folder .. "/benchmark.json", MOST_BYTES) or "null")
-  local name = type(known) == "table" and (known.full_id or known.title) or path
+  local name = as_table(known).full_id or as_table(known).title or path
   for i, total_ns in ipairs(json.times) do
     local count = json.iters[i]
     if is_number(count) and count > 0 then
@@ -353,8 +351,8 @@ end
 local function written_by_go(bytes)
   if not bytes:find '^{[^\n]*"Action":' then return bytes end
   return (bytes:gsub("[^\n]*\n?", function(line)
-    local event = require("dkjson").decode(line)
-    return type(event) == "table" and type(event.Output) == "string" and event.Output or ""
+    local output = as_table(require("dkjson").decode(line)).Output
+    return type(output) == "string" and output or ""
   end))
 end
 

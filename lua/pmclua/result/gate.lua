@@ -136,14 +136,6 @@ end
 ---@field keys string[]
 ---@field cells table<string, pmclua.Cell>
 
-local function key_in_run(cell, factor)
-  local levels = {}
-  for name, level in pairs(cell.levels) do
-    if name ~= factor then levels[name] = level end
-  end
-  return cell_key.of(cell.workload, levels, cell)
-end
-
 -- The cells of a baseline as a run, or as several where it was merged of files and the new result was not.
 ---@return pmclua.BaselineRun[]
 local function runs_of(baseline, result)
@@ -153,7 +145,8 @@ local function runs_of(baseline, result)
   return lists.map(levels, function(cells)
     local run = { keys = {}, cells = {} }
     for i, cell in ipairs(cells) do
-      run.keys[i] = key_in_run(cell, factor)
+      local own = factor and lists.without(cell.levels, factor) or cell.levels
+      run.keys[i] = cell_key.of(cell.workload, own, cell)
       run.cells[run.keys[i]] = cell
     end
     return run

@@ -1,9 +1,7 @@
 --- hosts.lua: whether two runs were on the same kind of host; which hosts a result was made on.
 --
--- Invariant: the kind of a host is what counts depend on, its CPU, microcode and OS kernel, and never its
--- name: each
--- runner of a build service has a name of its own, and one name may be another machine's next year. A run
--- that goes on
+-- Invariant: the kind of a host is what counts depend on, its CPU, microcode and OS kernel, and never its name: each
+-- runner of a build service has a name of its own, and one name may be another machine's next year. A run that goes on
 -- elsewhere is another machine's by its name, too: no cell mixes two machines without saying so.
 
 local lists = require "pmclua.base.lists"

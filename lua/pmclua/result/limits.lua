@@ -118,7 +118,7 @@ end
 
 local function compare_paired(new, old, level)
   local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
-  local ids = clusters.of_pairs(new.cell, old.cell, blocks)
+  local ids = clusters.of_blocks({ new.cell, old.cell }, blocks)
   if not ids then return verdict.compare(a, b, { paired = true, level = level }) end
   local ours, theirs = clusters.pairs(ids, a, b)
   local compared, why = verdict.compare(ours, theirs, { paired = true, level = level })

@@ -27,9 +27,7 @@ local function amounts(cell, metric, total)
       if whole == nil then return nil, none end
       return share / (tree.whole(metric) or 1) * whole
     end })
-  local by_block = {}
-  for k, row in ipairs(amount.rows) do by_block[amount.block.index[row]] = amount.list[k] end
-  return by_block, amount.why
+  return values.by_block(amount), amount.why
 end
 
 local WHOLE = { name = "total", unit = "%", needs = {}, evaluate = function() return 1 end }
@@ -74,20 +72,16 @@ local function lists_of(pair, sides)
       of_nodes[node] = { a = pick(side.a, blocks_a), b = pick(side.b, blocks_b) }
     end
   end
-  return of_nodes, pair.paired and clusters.of_pairs(pair.baseline, pair.cell, blocks_a) or nil
-end
-
-local function top_of(nodes)
-  return lists.where(nodes, function(node) return not node.parent end)
+  return of_nodes, pair.paired and clusters.of_blocks({ pair.baseline, pair.cell }, blocks_a) or nil
 end
 
 -- The whole, the nodes that are shares, and their values on both sides.
 local function measured(topdown, pair)
-  local whole = { name = topdown.total.name, children = top_of(topdown.nodes) }
-  local shares = { whole }
-  for _, node in ipairs(topdown.nodes) do
-    if tree.is_share(node.metric) then shares[#shares + 1] = node end
-  end
+  local top = lists.where(topdown.nodes, function(node) return not node.parent end)
+  local whole = { name = topdown.total.name, children = top }
+  local shares = lists.append({ whole }, lists.where(topdown.nodes, function(node)
+    return tree.is_share(node.metric)
+  end))
   local sides = sides_of(pair, shares, topdown.total)
   local of_nodes, groups = lists_of(pair, sides)
   local why = of_nodes[whole] and complete.of_pair(pair, topdown.total.field)

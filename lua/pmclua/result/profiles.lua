@@ -45,16 +45,13 @@ end
 ---@param result pmclua.Result
 ---@return string[]
 function M.events(result)
-  local seen, list = {}, {}
+  local list = {}
   for number in ipairs(result.header.cells) do
     for _, kept in ipairs(result.profiled[number] or {}) do
-      for _, profile in ipairs(kept.profiles) do
-        if not seen[profile.event] then list[#list + 1] = profile.event end
-        seen[profile.event] = true
-      end
+      lists.append(list, lists.column(kept.profiles, "event"))
     end
   end
-  return list
+  return lists.unique(list)
 end
 
 --- The profiles of an event in a cell, by the number of the repetition.

@@ -39,7 +39,6 @@ local function collect(block, read, may_be_too_small)
   return values, first_cause
 end
 
--- The first repetition that has a note.
 local function first_of(notes, n)
   for i = 1, n do
     if notes[i] then return notes[i] end

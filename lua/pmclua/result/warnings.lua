@@ -72,10 +72,6 @@ local function event_of(cell, name)
     kept_off = times_kept_off(cell, event), moved = moved_instructions(cell, event) }
 end
 
-local function events_of(result, cell)
-  return lists.map(names.quantities(result), function(name) return event_of(cell, name) end)
-end
-
 local function median_of(columns)
   local list, n = {}, columns[1].n
   for i = 1, n, math.max(1, math.ceil(n / LOOKED_AT)) do
@@ -169,8 +165,8 @@ local function cell_of(result, cell)
   local regions = result.header.regions
   local are_entries = cell.region and regions and regions.entries
   return { label = cell:label(), warmups = not are_entries and (result.header.warmup or 0) or nil,
-    events = events_of(result, cell), are_ranks = are_ranks(result),
-    margin = names.margin(result, "default"), exits = cell.exits,
+    events = lists.map(names.quantities(result), function(name) return event_of(cell, name) end),
+    are_ranks = are_ranks(result), margin = names.margin(result, "default"), exits = cell.exits,
     outcomes = lists.without(cell.failed, "exit"),
     repetitions = not result.header.stop and result.header.repetitions or nil,
     iteration_ns = iteration_ns_of(result, cell), enabled_ns = enabled_ns, cpu_ns = cpu_ns,

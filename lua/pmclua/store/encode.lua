@@ -137,7 +137,6 @@ local function thread_forms(count)
   return ',"threads":[' .. ("{" .. COUNTS_FORM .. "},"):rep(count - 1) .. "{" .. COUNTS_FORM .. "}]"
 end
 
--- The whole form of a record's line.
 local function single_form(self, record, threads)
   local start, whole = head(self, "repetition", record)
   if whole and threads == 0 then return whole end

@@ -146,7 +146,7 @@ local function cost_ledger(self, sides, sampled)
 end
 
 local function add_ledgers(self, sides)
-  self.groups = self.paired and clusters.of_pairs(self.a, self.b, sides.indices.a) or nil
+  self.groups = self.paired and clusters.of_blocks({ self.a, self.b }, sides.indices.a) or nil
   find_others(self, sides)
   local sampled = sides.a.profiles and lines.sampled(sides, self.paired)
   self.time = ledger.new { unit = "ns", paired = self.paired, groups = self.groups,

@@ -37,11 +37,6 @@ local M = {}
 ---@field old? string a name that it had: it still works, with a note
 ---@field kind? string its type, filled in here
 
---- Ends the script quietly with exit status 0, after `--help`.
-local function finished() return problem.problem { code = "", message = "", quiet = true, status = 0 } end
-
--- ---- declarations ----
-
 local KEYS = { "type", "short", "value", "choices", "by", "many", "argument", "rest", "help", "old" }
 local IS_KEY = lists.set { 1, 2, unpack(KEYS) }
 local TYPES = { string = true, number = true, integer = true, list = true, flag = true }
@@ -75,7 +70,6 @@ local SYNONYMS = {
   { "r", "n", "runs", "repeat", "repetitions" },
 }
 
--- All words for what a word says.
 local function synonyms_of(word)
   return lists.find(SYNONYMS, function(set) return lists.contains(set, word) end) or {}
 end
@@ -98,7 +92,6 @@ local function meant_option(unknown, options)
   return meant(unknown, lists.map(lists.joined { { "help" }, names }, function(name) return "--" .. name end))
 end
 
--- Whether a command is one argument.
 local function takes_command(options)
   return lists.any(options, function(option) return option.argument and option[1] == "command" end)
 end
@@ -135,7 +128,7 @@ function M.read(args, own, common, about)
   function on.help()
     local help = require "pmclua.cli.help"
     help.write(help.script(about.name, about.header, own, common))
-    error(finished(), 0)
+    error(problem.problem { code = "", message = "", quiet = true, status = 0 }, 0)
   end
   local given = reader.read(args, options, on)
   if type(given.vendor) == "table" then take_vendor(given.vendor, on.refuse) end

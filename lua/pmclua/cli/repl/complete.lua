@@ -15,10 +15,8 @@ M.KEYWORDS = { "and", "break", "do", "else", "elseif", "end", "false", "for", "f
 
 local function starts(word, prefix) return word:sub(1, #prefix) == prefix end
 
---- The text after the quote that is still open at the end of `line`; nil outside strings.
----@param line string
----@return string?
-function M.open_string(line)
+-- The text after the quote that is still open at the end of `line`; nil outside strings.
+local function open_string(line)
   local quote, from, i = nil, nil, 1
   while i <= #line do
     local c = line:sub(i, i)
@@ -52,14 +50,15 @@ local function beginning(names, typed, word)
   return #words > 0 and words or nil
 end
 
-local function script_names() return lists.column(require("pmclua.cli.script").all(), "name") end
-
 --- In a string of pmc.script("…", "…") the script's name, then its options.
 local function complete_script(before, opened, word)
-  if before:find "pmc%.script%s*%(?%s*$" then return beginning(script_names(), opened, word) end
+  local script = require "pmclua.cli.script"
+  if before:find "pmc%.script%s*%(?%s*$" then
+    return beginning(lists.column(script.all(), "name"), opened, word)
+  end
   local name = before:match [[pmc%.script%s*%(%s*["']([%w_./-]+)["']%s*,[^()]*$]]
-  local path = name and require("pmclua.cli.script").find(name)
-  return path and beginning(require("pmclua.cli.script").options(path), opened, word)
+  local path = name and script.find(name)
+  return path and beginning(script.options(path), opened, word)
 end
 
 local function complete_string(line, opened, word)
@@ -169,7 +168,7 @@ end
 ---@param word string its last word, as the terminal splits words
 ---@return string[]?
 function M.words(scope, line, word)
-  local opened = M.open_string(line)
+  local opened = open_string(line)
   if opened then return complete_string(line, opened, word) end
   return complete_name(scope, line, word)
 end

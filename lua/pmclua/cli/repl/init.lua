@@ -76,8 +76,6 @@ end
 
 -- ---- chunks ----
 
-local function is_unfinished(why) return why:find "'<eof>'$" ~= nil end
-
 --- Compiles what was typed, as an expression where it is one: a function of `keep`, which is called with
 --- the expression's values, or one that returns what a `return` names; or nil, what is wrong, and whether
 --- more lines could mend it.
@@ -95,7 +93,7 @@ function M.compile(source)
   end
   local chunk, why = loadstring(source, "=stdin")
   if chunk then return chunk end
-  return nil, why, is_unfinished(why)
+  return nil, why, why:find "'<eof>'$" ~= nil
 end
 
 -- A chunk of several lines as one, to be recalled and edited as a whole; as it was typed where a line's end matters.

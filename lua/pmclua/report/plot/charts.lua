@@ -59,21 +59,16 @@ local function points_beside(values, x, divisor)
   return data
 end
 
-local function colour_of(result, cell)
-  for i, workload in ipairs(result.header.workloads) do
-    if workload.name == cell.workload then return i end
-  end
-end
-
 function M.distribution(result, name)
   local cells, labels, count = cells_with(result, name, 24)
-  local scale, series, tics = axis.of_cells(cells, name), {}, {}
+  local scale, series, tics, colours = axis.of_cells(cells, name), {}, {}, {}
+  for i, workload in ipairs(result.header.workloads) do colours[workload.name] = i end
   for i, cell in ipairs(cells) do
     local sorted, d = order.sorted(cell:values(name)), scale.divisor
     local box = { i }
     for k, p in ipairs { 0, 0.25, 0.5, 0.75, 1 } do box[k + 1] = order.quantile_of(sorted, p) / d end
     tics[i] = { labels[i], i }
-    local colour = colour_of(result, cell)
+    local colour = colours[cell.workload]
     series[#series + 1] = { style = "boxes", colour = colour, data = { box }, width = 0.5 }
     series[#series + 1] = { style = "points", colour = colour,
       data = points_beside(dense.thinned(sorted, #cells), i, d) }

@@ -13,7 +13,6 @@ local M = {}
 
 M.KINDS = { "distribution", "ecdf", "factor", "staircase", "scatter", "fit", "forest", "regression", "order",
   "histogram", "roofline", "scaling", "time" }
-M.FORMATS = { "text", "svg", "png", "pdf", "eps" }
 
 local WIDEST = 120              -- characters of text
 

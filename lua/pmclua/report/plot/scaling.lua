@@ -12,7 +12,6 @@ local M = {}
 
 local POINTS_OF_CURVE = 80
 
--- Points of a function of the level.
 local function curve(f, from, to)
   local data = {}
   for i = 0, POINTS_OF_CURVE do

@@ -187,10 +187,11 @@ function M.records(code, options)
   local ledger, callers = code:ledger(options.by), code:callers()
   local is_data = objects.is_view(options.by)
   return { columns = is_data and lists.joined { COLUMNS, OF_SHARING } or COLUMNS, each = function(lines)
+    local a, b = (code.baseline or code.cell).workload, code.cell.workload
     local function put(kind, rows)
       for _, row in ipairs(rows) do
-        put_side(lines, kind, row, "A", (code.baseline or code.cell).workload, ledger.unit)
-        if row.b then put_side(lines, kind, row, "B", code.cell.workload, ledger.unit) end
+        put_side(lines, kind, row, "A", a, ledger.unit)
+        if row.b then put_side(lines, kind, row, "B", b, ledger.unit) end
       end
     end
     put("code", ledger.lines)
@@ -198,8 +199,8 @@ function M.records(code, options)
     put("total", { ledger.total })
     put("callers", callers and callers.lines or {})
     if is_data then
-      put_sharing(lines, code.a, "A", (code.baseline or code.cell).workload, ledger.unit)
-      if code.b then put_sharing(lines, code.b, "B", code.cell.workload, ledger.unit) end
+      put_sharing(lines, code.a, "A", a, ledger.unit)
+      if code.b then put_sharing(lines, code.b, "B", b, ledger.unit) end
     end
   end }
 end
