@@ -38,6 +38,8 @@ struct pmclua_attr { uint64_t words[PMCLUA_ATTR_WORDS]; };
 int pmclua_attr_set(struct pmclua_attr *attr, const char *name, uint64_t value);
 /* Reads a field. -ENOENT: no such field. */
 int pmclua_attr_get(const struct pmclua_attr *attr, const char *name, uint64_t *value);
+/* The index of the first field from this one on that is not 0. -ENOENT: all are. */
+int32_t pmclua_attr_next(const struct pmclua_attr *attr, int32_t from);
 /* The name of field `index`, counted from 0 in ABI order; NULL past the last. */
 const char *pmclua_attr_name(int32_t index);
 

@@ -88,13 +88,26 @@ int pmclua_attr_set(struct pmclua_attr *attr, const char *name, uint64_t value)
     return 0;
 }
 
+static uint64_t value_of(const struct pmclua_attr *attr, const struct field *field)
+{
+    return attr->words[field->word] >> field->shift & mask_of(field);
+}
+
 int pmclua_attr_get(const struct pmclua_attr *attr, const char *name, uint64_t *value)
 {
     const struct field *field = find(name);
     if (!field)
         return -ENOENT;
-    *value = attr->words[field->word] >> field->shift & mask_of(field);
+    *value = value_of(attr, field);
     return 0;
+}
+
+int32_t pmclua_attr_next(const struct pmclua_attr *attr, int32_t from)
+{
+    for (int32_t i = from; i < FIELDS; i++)
+        if (value_of(attr, &fields[i]))
+            return i;
+    return -ENOENT;
 }
 
 const char *pmclua_attr_name(int32_t index)

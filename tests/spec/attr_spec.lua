@@ -69,6 +69,20 @@ describe("perf_event_attr by name", function()
     end
   end)
 
+  it("finds the fields that are set, each by itself and all in their order", function()
+    local all, alone = core.attr_fields(), ffi.new "struct pmclua_attr"
+    assert.is_true(ffi.C.pmclua_attr_next(alone, 0) < 0)
+    for index, name in ipairs(all) do
+      ffi.fill(alone, ffi.sizeof(alone))
+      assert.equal(0, ffi.C.pmclua_attr_set(alone, name, 1))
+      local found = ffi.C.pmclua_attr_next(alone, 0)
+      -- Of names that share a word the first is found.
+      assert.is_true(found >= 0 and found <= index - 1, name)
+      assert.equal(name, all[ffi.C.pmclua_attr_next(alone, index - 1) + 1])
+      assert.is_true(ffi.C.pmclua_attr_next(alone, #all) < 0)
+    end
+  end)
+
   it("refuses an unknown field, and a value wider than its field", function()
     assert.has_error(function() core.open { tipe = 1 } end, "no attr field is called 'tipe'")
     assert.has_error(function() core.open { type = 1, precise_ip = 4 } end,

@@ -217,10 +217,13 @@ end
 --- The fields of an attr that are not 0.
 function core.private_attr_table(attr)
   local fields, value = {}, ffi.new "uint64_t[1]"
-  for _, name in ipairs(core.attr_fields()) do
-    if not SECOND_NAMES[name] and C.pmclua_attr_get(attr, name, value) == 0 and value[0] ~= 0 then
+  local index = C.pmclua_attr_next(attr, 0)
+  while index >= 0 do
+    local name = ffi.string(C.pmclua_attr_name(index))
+    if not SECOND_NAMES[name] and C.pmclua_attr_get(attr, name, value) == 0 then
       fields[name] = exact(value[0])
     end
+    index = C.pmclua_attr_next(attr, index + 1)
   end
   return fields
 end
