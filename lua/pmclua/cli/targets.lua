@@ -24,8 +24,8 @@ local LIST = {
 }
 
 --- A script's own options with those of targets after them.
----@param own pmclua.Option[]
----@return pmclua.Option[]
+---@param own (pmclua.Option|string)[] as pmc.options takes them
+---@return (pmclua.Option|string)[]
 function M.options(own)
   return lists.append(lists.copy(own), lists.map(LIST, lists.copy))
 end

@@ -178,7 +178,7 @@ target:wait(seconds?: number(0..1e9)) -> what: "ended"|"signal"|"timeout", signa
 namespace pmc.targets
   For scripts that take a target on their command line, with perf's option letters.
 
-pmc.targets.options(own: table) -> table[]
+pmc.targets.options(own: table) -> (table|string)[]
   A script's own options, followed by those of targets: -p -t -a -C -G and --per-….
   > print(#pmc.targets.options { { "verbose", false } })
 
