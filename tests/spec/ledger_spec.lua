@@ -57,6 +57,14 @@ describe("means", function()
     assert.same({ 1, 0, 3 }, { found.mean, found.error, found.df })
   end)
 
+  it("of unpaired values that spread alike have all degrees of freedom", function()
+    for n = 3, 12 do
+      local old, new = {}, {}
+      for i = 1, n do old[i], new[i] = i / 3, 10 + i / 3 end
+      assert.equal(2 * n - 2, mean.unpaired(old, new).df)
+    end
+  end)
+
   it("of unpaired values have Welch's degrees of freedom, rounded down", function()
     local found = mean.unpaired(a, b)
     near(1.6666666666666667, found.mean)
