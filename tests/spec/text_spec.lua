@@ -157,6 +157,11 @@ describe("a text for a terminal", function()
     assert.same({}, text.wrap("", 10))
   end)
 
+  it("takes the last part of a path, whatever follows it", function()
+    says(text.base_name, { { "/usr/lib/libc.so.6", "libc.so.6" }, { "main.c", "main.c" },
+      { "src/parse/", "parse" }, { "/", "/" }, { "", "" } })
+  end)
+
   it("lists and counts things as English does", function()
     says(text.list, { { {}, "" }, { { "a" }, "a" }, { { "a", "b" }, "a and b" },
                       { { "a", "b", "c" }, "a, b and c" } })

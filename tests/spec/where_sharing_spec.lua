@@ -44,6 +44,16 @@ end
 local function kinds(...) return lists.column(played(...), "kind") end
 
 describe("a cache line of several threads", function()
+  it("names bytes by their member, or by their place where that is not exact", function()
+    local function name(member, place)
+      return sharing.name_of { object = "records", member = member, place = place }
+    end
+    assert.same({ "records[3].hits", "records +24" }, { name("[3].hits", 24), name(nil, 24) })
+    assert.same({ "records[].hits +24", "records (padding) +24" },
+      { name("[].hits", 24), name(" (padding)", 24) })
+    assert.equal("records", name())
+  end)
+
   it("is shared falsely where each thread writes bytes of its own", function()
     assert.same({ "false" }, kinds({ { 0, "write" }, { 8, "write" } }, 50))
     assert.same({ "false" }, kinds({ { 0, "write" }, { 8, "read" } }, 50))

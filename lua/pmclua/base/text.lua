@@ -238,6 +238,11 @@ function M.lines(s)
   return lines
 end
 
+--- The last part of a path; of "/" the path itself.
+---@param path string
+---@return string
+function M.base_name(path) return path:match "([^/]+)/*$" or path end
+
 --- Long lines broken at spaces, all but the first line indented.
 ---@param lines string[]
 ---@param width integer columns

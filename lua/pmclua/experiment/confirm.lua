@@ -43,11 +43,9 @@ local function words_of(line)
   local parts, has_word, words = { unpack(line.parts) }, {}, {}
   table.sort(parts, function(a, b) return a.samples > b.samples end)
   local function take(part)
-    local is_offset = part.place and (not part.member or part.member:find "^ ")
     local word = { object = part.object, place = part.place, offset = part.offset, size = size_of(part),
       label = part.object .. (part.member or ""),
-      name = part.object .. (part.member or "") .. (is_offset and (" +%d"):format(part.place) or ""),
-      accesses = {}, writes = {} }
+      name = sharing.name_of(part), accesses = {}, writes = {} }
     if #words < SLOTS and not lists.any(words, function(other) return sharing.overlap(word, other) end) then
       words[#words + 1] = word
     end

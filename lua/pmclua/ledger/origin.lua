@@ -9,6 +9,7 @@
 local chains = require "pmclua.profile.chains"
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -35,7 +36,7 @@ Origins.__index = Origins
 
 -- ---- what profiles hold --------------------------------------------------------------------------------------
 
-local function base_name(source) return (source or ""):match "[^/]*$" end
+local function base_name(source) return text.base_name(source or "") end
 
 local function key_of(full, declared) return full .. "\0" .. base_name(declared) end
 

@@ -5,6 +5,7 @@
 
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -37,7 +38,7 @@ local M = {}
 ---@field other_line? integer what its number is on the other side
 ---@field home? string of one of two builds: what A calls the file that the function is declared in
 
-local function base_name(path) return path and (path:match "([^/]+)/*$" or path) or "?" end
+local function base_name(path) return path and text.base_name(path) or "?" end
 
 local NAMELESS = "%+0x%x+$"
 

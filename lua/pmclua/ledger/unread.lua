@@ -6,12 +6,11 @@
 
 local identity = require "pmclua.profile.identity"
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
 local DIGITS = 8                -- of a line's hash: profile/written.lua
-
-local function base_name(path) return path:match "[^/]*$" end
 
 -- The lines of functions that were executed, by last name of the source and function: counts by number.
 local function functions_of(profile)
@@ -21,7 +20,7 @@ local function functions_of(profile)
       local of = identity.innermost(line, at)
       local source = at.source or line.source
       if at.line and source and source == of.source then
-        local key = base_name(source) .. "\0" .. identity.full(of)
+        local key = text.base_name(source) .. "\0" .. identity.full(of)
         local entry = functions[key] or { source = source, first = at.line, last = at.line, counts = {} }
         entry.first, entry.last = math.min(entry.first, at.line), math.max(entry.last, at.line)
         entry.counts[at.line] = (entry.counts[at.line] or 0) + at.count
@@ -45,11 +44,11 @@ local function alike(ours, theirs, step)
 end
 
 -- Gives lines of a function of A the hashes of those of B.
-local function put(hashes, ours, theirs, text)
+local function put(hashes, ours, theirs, digits)
   local function take(from, to, count)
     for i = 0, count - 1 do
       local at = (to + i - 1) * DIGITS
-      hashes[from + i] = text:sub(at + 1, at + DIGITS)
+      hashes[from + i] = digits:sub(at + 1, at + DIGITS)
     end
   end
   local lines, lines_b = ours.last - ours.first + 1, theirs.last - theirs.first + 1
@@ -63,9 +62,9 @@ end
 -- The texts of B's sources by their last name; false: of several.
 local function texts_by_name(profile)
   local texts = {}
-  for path, text in pairs(profile.sources or {}) do
-    local name = base_name(path)
-    if texts[name] ~= nil then texts[name] = false else texts[name] = text.hashes or false end
+  for path, source in pairs(profile.sources or {}) do
+    local name = text.base_name(path)
+    if texts[name] ~= nil then texts[name] = false else texts[name] = source.hashes or false end
   end
   return texts
 end
@@ -73,10 +72,10 @@ end
 local function guessed(profile, other)
   local texts, theirs, hashes = texts_by_name(other), functions_of(other), {}
   for key, ours in pairs(functions_of(profile)) do
-    local known, text = profile.sources[ours.source], texts[base_name(ours.source)]
-    if known and not known.hashes and text and theirs[key] then
+    local known, digits = profile.sources[ours.source], texts[text.base_name(ours.source)]
+    if known and not known.hashes and digits and theirs[key] then
       hashes[ours.source] = hashes[ours.source] or {}
-      put(hashes[ours.source], ours, theirs[key], text)
+      put(hashes[ours.source], ours, theirs[key], digits)
     end
   end
   local sources = lists.copy(profile.sources)

@@ -47,8 +47,6 @@ end
 ---@field line_source? string file of the line
 ---@field inlined? table[] functions that it was copied with, innermost first
 
-local function base_of(path) return path:match "[^/]+$" or path end
-
 -- ---- files ---------------------------------------------------------------------------------------------
 
 local function id_key(path, id) return path .. "\0" .. (id or "") end
@@ -62,7 +60,7 @@ local function open_known(self, file)
   if same and opened then opened.symbols:close() end
   if same then return same end
   local known = { symbols = opened and opened.symbols or false, id = id, opened = opened,
-    held = opened and file.held, places = {}, path = file.path, base = base_of(file.path) }
+    held = opened and file.held, places = {}, path = file.path, base = text.base_name(file.path) }
   self.files[id_key(file.path, id)] = known
   return known
 end

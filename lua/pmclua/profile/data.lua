@@ -41,8 +41,6 @@ local MEMORY = { ["[heap]"] = "[heap]", ["//anon"] = "[memory]" }
 
 -- ---- objects -------------------------------------------------------------------------------------------
 
-local function base_name(path) return path:match "[^/]+$" or path end
-
 local function variable_object(self, file, symbols, variable)
   local key = ("%s %s %s"):format(file.path, tostring(variable.is_of_threads), variable.address)
   local members = self.members[key] or { symbols = symbols, variable = variable }
@@ -67,7 +65,7 @@ local function file_object(file, symbols, offset)
   local is_code = symbols and symbols:code(offset) ~= nil
   if file.path:find "^/dev/zero" then return { fn = "shared memory", file = "[shared]", kind = "mapping" } end
   local form = is_code and "code of %s" or symbols and "data of %s without a name" or "file %s"
-  return { fn = form:format(base_name(file.path)), file = file.path, build_id = file.build_id,
+  return { fn = form:format(text.base_name(file.path)), file = file.path, build_id = file.build_id,
     kind = "mapping" }
 end
 
@@ -106,7 +104,7 @@ local PASSING = { "^operator new", "^std::", "^__gnu_cxx::", "^<?alloc::", "^__r
   "^<?hashbrown::", "^_?PyObject_%a*[Aa]lloc$", "^_?PyMem_%a*[Aa]lloc$" }
 
 local function is_passed_on(path, fn)
-  local name = base_name(path)
+  local name = text.base_name(path)
   return name:find "^libc[.-]" or name:find "^libstdc%+%+" or name:find "^pmclua%-heap"
     or lists.any(PASSING, function(pattern) return fn:find(pattern) ~= nil end)
 end
@@ -143,7 +141,7 @@ local function new_block_object(self, site)
   local source = at and at.line and (at.line_source or at.source)
   return { fn = "heap from " .. table.concat(names, " < "), file = place.file and place.file.path or "[heap]",
     build_id = place.file and place.file.build_id, kind = "block",
-    member = source and (" (%s:%d)"):format(base_name(source), at.line) or nil }
+    member = source and (" (%s:%d)"):format(text.base_name(source), at.line) or nil }
 end
 
 --- A site without what differs between runs: the file and the place in it of each frame.

@@ -93,6 +93,17 @@ function M.overlap(a, b) return a.offset < b.offset + b.size and b.offset < a.of
 
 local overlap = M.overlap
 
+--- The bytes of a part by the object's name: "counters[3].hits", "heap from main (x.c:4) +24"; of an array whose elements
+--- have no numbers "memory[] +8".
+---@param part { object: string, member: string?, place: integer? }
+---@return string
+function M.name_of(part)
+  local member = part.member or ""
+  local is_exact = member ~= "" and not member:find "^ " and not member:find("[]", 1, true)
+  local name = part.object .. member
+  return part.place and not is_exact and ("%s +%d"):format(name, part.place) or name
+end
+
 -- How far apart samples of a thread are while it runs.
 local function usual_pause(times)
   if not times.pause then

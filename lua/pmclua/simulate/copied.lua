@@ -5,10 +5,11 @@
 -- the compiler was given: sources are told apart by their last name.
 
 local lists = require "pmclua.base.lists"
+local text = require "pmclua.base.text"
 
 local M = {}
 
-local function base_name(source) return (source or ""):match "[^/]*$" end
+local function base_name(source) return text.base_name(source or "") end
 
 local function line_key(source, number) return base_name(source) .. "\0" .. number end
 

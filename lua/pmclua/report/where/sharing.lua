@@ -1,21 +1,14 @@
 --- sharing.lua: cache lines that threads share, as a table, sentences and facts.
 
 local lists = require "pmclua.base.lists"
+local sharing = require "pmclua.profile.sharing"
 local text = require "pmclua.base.text"
 
 local M = {}
 
-local LINE = require("pmclua.profile.sharing").LINE
+local LINE = sharing.LINE
 local NOTABLE = 0.01            -- of the total
 local MOST_ROWS, MOST_NAMED = 8, 4
-
--- "counters[3].hits", "heap from main (x.c:4) +24"; of an array whose elements have no numbers "memory[] +8".
-local function name_of(part)
-  local member = part.member or ""
-  local is_exact = member ~= "" and not member:find "^ " and not member:find("[]", 1, true)
-  local name = part.object .. member
-  return part.place and not is_exact and ("%s +%d"):format(name, part.place) or name
-end
 
 -- Where the object begins, from the line on: blocks of one place in the source are told apart by it.
 local function start_of(part) return part.place and part.offset - part.place end
@@ -111,7 +104,7 @@ local function deeds(row)
     local part = by_thread[thread]
     local source = part.source and (" (%s:%d)"):format(part.source:match "[^/]+$", part.line) or ""
     return text.safe(("thread %d %s %s%s in %s%s"):format(thread, part.is_write and "writes" or "reads",
-      which_block(part, row.parts), name_of(part), part.fn, source))
+      which_block(part, row.parts), sharing.name_of(part), part.fn, source))
   end)
   if #list > #shown then shown[#shown + 1] = ("%d more threads"):format(#list - #shown) end
   return shown

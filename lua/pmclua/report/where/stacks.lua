@@ -8,6 +8,7 @@ local chains = require "pmclua.profile.chains"
 local lists = require "pmclua.base.lists"
 local objects = require "pmclua.ledger.objects"
 local profiles = require "pmclua.ledger.profiles"
+local text = require "pmclua.base.text"
 
 local M = {}
 
@@ -16,8 +17,6 @@ for _, reason in ipairs(profiles.REASONS) do REASON[reason[1]] = reason[2] end
 
 -- A frame's name has no separator of its own.
 local function frame(name) return (name:gsub("[;%c]", ":")) end
-
-local function base_name(path) return path:match "([^/]+)/*$" or path end
 
 local function add(stacks, stack, side, count)
   if count == 0 then return end
@@ -49,7 +48,7 @@ local function add_profile(stacks, profile, side)
     left = left - count
   end
   for _, line in ipairs(profile.chains and {} or profile.lines) do
-    local file, placed = frame(base_name(line.file)) .. ";", 0
+    local file, placed = frame(text.base_name(line.file)) .. ";", 0
     for _, at in ipairs(line.at or {}) do
       add(stacks, file .. chains.frames(line, at.inlined), side, at.count)
       placed = placed + at.count
