@@ -82,7 +82,7 @@ enum pmclua_field {
     PMCLUA_F_COLD_BYTES,       /* u64 bytes that are walked through before each measured call */
     PMCLUA_F_NO_HUGE_PAGES,    /* u64 1 */
     PMCLUA_F_SCATTER_BYTES,    /* u64 bytes that a kernel's process takes before setup, to give half back, page by page */
-    PMCLUA_F_START_CPU,        /* u64: a kernel's measured call begins on this CPU if it may; it may move on from there */
+    PMCLUA_F_START_CPU,        /* u64: a kernel's run begins on this CPU if it may; Linux may move it from there */
     PMCLUA_F_NODE,             /* u64: memory from this NUMA node alone */
     PMCLUA_F_STOP_AT_FAILURE,  /* u64 1: a repetition that does not end well is the last */
     PMCLUA_F_INHERIT,          /* u64 1: a kernel starts threads: nothing that they would be missed in */

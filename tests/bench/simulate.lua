@@ -49,7 +49,7 @@ function M.coverage_of_layouts(n, ratio, experiments, seed)
       found.list[i], found.rows[i], found.block.index[i] = factor * skewed(random), i, i
     end
     plain = plain + (holds(stats.median_interval(found.list), 1) and 1 or 0)
-    grouped = grouped + (holds(stats.median_interval(clusters.medians(DRAWN, found)), 1) and 1 or 0)
+    grouped = grouped + (holds(stats.median_interval(clusters.means(DRAWN, found)), 1) and 1 or 0)
   end
   return plain / experiments, grouped / experiments
 end

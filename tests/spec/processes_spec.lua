@@ -174,6 +174,25 @@ describe("kernels that are compared", function()
     assert.is_nil((r:cells()():clusters()))
   end)
 
+  it("go on where a run of short repetitions was cut off, and say how many there are", function()
+    need()
+    local path = support.folder() .. "/r.jsonl"
+    local experiment = pmc.experiment { events = "duration_time", workloads = { kernel "a", kernel "b" },
+      baseline = "a", seed = 1 }
+    local count = 0
+    pcall(experiment.run, experiment, { quiet = true, store = path, each = function()
+      count = count + 1
+      if count == 60 then error "enough" end
+    end })
+    local cut = pmc.load(path)
+    local planned = cut.header.repetitions
+    assert.is_true(planned > 30 and planned <= 120)
+    local whole = experiment:run { quiet = true, resume = path }
+    assert.equal(planned, whole.header.repetitions)
+    assert.equal(planned, pmc.load(path).header.repetitions)
+    for cell in whole:cells() do assert.equal(planned, cell.repetitions) end
+  end)
+
   it("begin new processes where a stored run is resumed", function()
     need()
     local path, experiment = support.folder() .. "/r.jsonl", nil
@@ -208,7 +227,7 @@ describe("how many processes there are", function()
     local planned = plan(2)
     local drawn = processes.new(declaration or {}, planned, most, session)
     if not drawn then return nil end
-    for _, cell in ipairs(planned.cells) do drawn:note_trial(cell, start_ns, length_ns) end
+    for _, cell in ipairs(planned.cells) do drawn:note_trial(cell, start_ns, length_ns, 1) end
     local step, job = { cell = planned.cells[1], index = most }, { workload = 1 }
     drawn:enter(step, job)
     return most / step.process
@@ -229,9 +248,13 @@ describe("how many processes there are", function()
     local session = { renew = function() end, start_ahead = function() end, runner_of = function() end }
     local planned = plan(3)
     for key, value in pairs(cell or {}) do planned.cells[3].workload[key] = value end
-    declaration = support.merged({ baseline = "a", is_count_open = true }, declaration)
+    declaration = support.merged({ baseline = "a", is_count_open = true, repetitions = 30 }, declaration)
     local drawn = processes.new(declaration, planned, 30, session)
-    for i, each in ipairs(planned.cells) do drawn:note_trial(each, 1e6, length_ns / i) end
+    for i, each in ipairs(planned.cells) do
+      drawn:note_trial(each, 1e6, 1e9, 8)
+      drawn:note_trial(each, 1e6, length_ns / i, 16)
+      drawn:note_trial(each, 1e6, 1e9, 16)          -- of several with as many iterations the fastest counts
+    end
     drawn:enter({ cell = planned.cells[1], index = 1 }, { workload = 1 })
     return 30 + drawn:more()
   end
@@ -240,6 +263,8 @@ describe("how many processes there are", function()
     assert.same({ 120, 120, 60, 30, 30 },
       { pairs_of(1e4), pairs_of(5e5), pairs_of(1e6), pairs_of(2e6), pairs_of(1e9) })
     assert.equal(30, pairs_of(1e4, { is_count_open = false }))
+    assert.equal(30, pairs_of(1e4, { iterations = 100 }))
+    assert.equal(130, pairs_of(1e4, { processes = 130 }))
     assert.equal(30, pairs_of(1e4, { sample = { "cycles" } }))
     assert.equal(30, pairs_of(1e4, { layout = "randomise", layout_runs = 2 }))
     assert.equal(30, pairs_of(1e4, nil, { thread_count = function() return 2 end }))

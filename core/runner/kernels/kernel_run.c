@@ -39,7 +39,7 @@ static int pin_seat(const struct run *run, cpu_set_t *before)
 }
 
 /* Goes to the CPU that the run asks for, and may leave it again at once: threads that the kernel starts go where they
- * like. Where that CPU is not there any more, or not ours, the call begins where it is. */
+ * like. Where that CPU is not there any more, or not ours, the run begins where it is. */
 static void go_to_start(const struct run *run)
 {
     cpu_set_t before, start;
@@ -83,8 +83,6 @@ static void measure_step(struct team_thread *thread, void *argument)
         pmclua_keep(alloca(call->run->stack_offset));     /* moves the stack of what is called below */
     cpu_set_t affinity;
     int ready = pin_seat(call->run, &affinity), is_pinned = call->run->pinned && ready == 0;
-    if (thread->team->count == 1 && !kernel->pinned)
-        go_to_start(call->run);
     if (kernel->reset) {
         kernel->reset(state, call->run->iterations);
         kernel_end_if_forked();           /* it would wait for threads that it has not got */
@@ -247,6 +245,8 @@ static int repeat(struct kernel *kernel, const struct event_set *set, const stru
     int goes_on = 1;
     uint64_t switched = 0;
     struct rusage before, after;
+    if (kernel->team->count == 1 && !kernel->pinned)
+        go_to_start(run);
     getrusage(RUSAGE_SELF, &before);
     guard_switches(&switched, &before);
     team_end_guards(kernel->team);

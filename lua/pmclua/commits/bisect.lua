@@ -76,8 +76,9 @@ local function end_does_not_build(self, commit)
 end
 
 local function step_of(commits, from, to, change)
-  return { from = commits[from], to = commits[to], commits = { unpack(commits, from + 1, to) },
-    change = change, notes = {} }
+  local between = {}
+  for i = from + 1, to do between[#between + 1] = commits[i] end        -- more than unpack can have
+  return { from = commits[from], to = commits[to], commits = between, change = change, notes = {} }
 end
 
 local function is_exact(event) return event:find("^valgrind::") ~= nil end

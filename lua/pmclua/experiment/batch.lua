@@ -35,10 +35,10 @@ local function is_over(run, step)
   return run.done and run.done:has(step) or run.simulation and run.simulation:has_enough(step)
 end
 
--- Limits on simulated counts may take more blocks than were asked for, and short kernels more than is usual.
+-- Limits on simulated counts may take more blocks than were asked for, and short kernels more than declared.
 local function declared_enough(declaration, run)
   return function(blocks)
-    local more = run.processes and not run.barrier and run.processes:more() or 0
+    local more = run.processes and run.processes:more() or 0
     return blocks >= declaration.repetitions + more
       and not (run.simulation and run.simulation:wants_more(blocks))
   end

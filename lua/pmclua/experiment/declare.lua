@@ -133,7 +133,7 @@ function declare.check(spec, of_run)
   for key, value in pairs(DEFAULTS) do
     if declaration[key] == nil then declaration[key] = value end
   end
-  declaration.is_count_open = declaration.repetitions == nil
+  declaration.is_count_open = declaration.repetitions == nil and not declaration.stop
   declaration.repetitions = declaration.repetitions or declaration.baseline and TO_COMPARE or TO_MEASURE
   declaration.layout_runs = require("pmclua.experiment.layout").runs(declaration)
   declaration.workloads = declaration.workloads or {}

@@ -299,7 +299,7 @@ local function run_plan(declaration, plan, session, into, options)
   local signal = core.interrupt_signal()
   progress:clear()
   return { ok = ok, status = status, problem = problem, signal = signal, remarks = run.remarks,
-    waits = run.waits:list(),
+    waits = run.waits:list(), more = run.processes and run.processes:more() or 0,
     cut_off = run.cut_off, resumed = plan.remark }
 end
 
@@ -313,8 +313,10 @@ local function conclude(declaration, into, ended, options)
   remarks:append(ended.remarks)
   local unmounted, hint = require("pmclua.host.machine").unmounted()
   if unmounted then remarks:add(("%s (%s)"):format(unmounted, hint)) end
+  local planned = ended.more > 0 and declaration.repetitions + ended.more or nil
   file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted",
-    { waits = ended.waits, remarks = remarks })
+    { waits = ended.waits, remarks = remarks, repetitions = planned })
+  result.header.repetitions = planned or result.header.repetitions
   if not ended.ok then error(ended.status, 0) end
   into.spill:finish()
   -- A script's function may raise an interrupt that no signal has brought.

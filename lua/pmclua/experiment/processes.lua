@@ -21,17 +21,17 @@ local PAGE_BYTES, MOST_PAGES = 4096, 2 ^ 14
 local EMPTY_PAGES = 64      -- that a runner has by itself
 local FEW_PAGES = 16        -- of a kernel: which ones it has makes no difference to any cache
 
--- Pairs of kernels where the script does not say how many. Short repetitions are many: what other work does to a pair
--- then falls on both, and the median of a process is not moved by the pairs on which it does not.
+-- Pairs of kernels where the script does not say how many: many short ones. Other work then slows down both sides of most
+-- pairs, and the few of which it hit one side only do not move the median of their process.
 local MOST_PAIRS = 120
-local PAIRS_NS = 60e6       -- what they take of each cell at most, as long as 30 would not take longer
+local PAIRS_NS = 60e6       -- the most time for one cell's pairs, unless as many as declared take longer
 
 ---@class pmclua.Processes
 ---@field session pmclua.Session
 ---@field declared integer repetitions of each cell, as the script has it
 ---@field most integer those that there will be
----@field are_short boolean whether these are to be short, as the two sides of a pair then meet the same other work
----@field is_open boolean whether there may be more of them than declared
+---@field is_open boolean whether repetitions are to be short, and there may be more of them than declared
+---@field most_pairs? integer how many more, where they may be
 ---@field wanted integer processes of each cell
 ---@field is_asked boolean whether the script says how many
 ---@field size? integer repetitions of one process, once that was decided
@@ -42,7 +42,7 @@ local PAIRS_NS = 60e6       -- what they take of each cell at most, as long as 3
 ---@field ids table<pmclua.PlannedCell, integer> the session's numbers of their workloads
 ---@field fresh table<pmclua.PlannedCell, true> cells whose new process has not run yet
 ---@field scatter table<pmclua.PlannedCell, integer> bytes that a new process draws its pages from
----@field costs table<pmclua.PlannedCell, { start_ns: number, length_ns: number }>
+---@field costs table<pmclua.PlannedCell, { start_ns: number, length_ns: number, iterations: integer }>
 local Processes = {}
 Processes.__index = Processes
 
@@ -51,12 +51,25 @@ local function first_size(declaration)
   return declaration.stop and not declaration.processes and ADAPTIVE or nil
 end
 
--- Threads wait for each other at the beginning and end of a repetition, and samples are few: those stay as they
--- are.
-local function can_be_short(declaration, cells)
-  local is_compared = declaration.baseline ~= nil or declaration.against ~= nil
-  if not is_compared or declaration.sample or declaration.layout then return false end
-  return lists.all(cells, function(cell)
+local function are_drawn(declaration, kernels, most)
+  local asked = declaration.processes
+  if #kernels == 0 then return false end
+  if asked then return asked > 1 end
+  return #kernels > 1 and most > FEW_REPETITIONS and not declaration.target
+end
+
+local function kernels_of(cells)
+  return lists.where(cells, function(cell) return cell.workload.in_runner end)
+end
+
+-- Threads wait for each other at the beginning and end of a repetition, samples are few, and repetitions that Valgrind
+-- counts are: all of these stay as they are.
+local function can_be_short(declaration, plan)
+  if not declaration.baseline or declaration.iterations or declaration.sample or declaration.layout
+    or lists.any(plan.passes, function(pass) return pass.simulated ~= nil end) then
+    return false
+  end
+  return lists.all(plan.cells, function(cell)
     local workload = cell.workload
     local threads = workload.thread_count and workload:thread_count(cell.levels) or 1
     return workload.in_runner and threads <= 1
@@ -65,11 +78,16 @@ end
 
 --- How many pairs there may be of kernels whose repetitions turn out to be short; nil: as many as declared.
 ---@param declaration pmclua.Declaration
----@param cells pmclua.PlannedCell[]
+---@param plan pmclua.Plan
 ---@return integer?
-function M.most_pairs(declaration, cells)
-  return declaration.is_count_open and can_be_short(declaration, cells) and MOST_PAIRS or nil
+function M.most_pairs(declaration, plan)
+  local is_open = declaration.is_count_open and can_be_short(declaration, plan)
+    and are_drawn(declaration, kernels_of(plan.cells), declaration.repetitions)
+  return is_open and math.max(MOST_PAIRS, declaration.processes or 0) or nil
 end
+
+-- A run that is resumed goes on with as many repetitions in a process as it had.
+local function resumed_size(done) return done and done.last > 0 and done.process_size or nil end
 
 --- The processes of an experiment; nil where each kernel has one from beginning to end.
 ---@param declaration pmclua.Declaration
@@ -77,27 +95,34 @@ end
 ---@param most integer repetitions of each cell
 ---@param session pmclua.Session
 ---@param done? pmclua.Done what a stored run has: its processes are over
+---@param barrier? pmclua.job.Barrier whose ranks make as many repetitions as declared
 ---@return pmclua.Processes?
-function M.new(declaration, plan, most, session, done)
-  local kernels = lists.where(plan.cells, function(cell) return cell.workload.in_runner end)
-  local asked = declaration.processes
-  local are_drawn = asked and asked > 1
-    or not asked and #kernels > 1 and most > FEW_REPETITIONS and not declaration.target
-  if #kernels == 0 or not are_drawn then return nil end
-  local are_short = can_be_short(declaration, plan.cells)
-  return setmetatable({ session = session, most = most, are_short = are_short,
-    declared = most, is_open = M.most_pairs(declaration, plan.cells) ~= nil, wanted = asked or WANTED,
+function M.new(declaration, plan, most, session, done, barrier)
+  local kernels, asked = kernels_of(plan.cells), declaration.processes
+  if not are_drawn(declaration, kernels, most) then return nil end
+  local self = setmetatable({ session = session, most = most, declared = most,
+    most_pairs = not barrier and M.most_pairs(declaration, plan) or nil, wanted = asked or WANTED,
     is_asked = asked ~= nil, size = first_size(declaration), ids = {}, fresh = {}, costs = {}, scatter = {},
     before = done and done.process or 0, first = done and done.last or 0 }, Processes)
+  self.is_open = self.most_pairs ~= nil
+  if self.is_open and resumed_size(done) then
+    self.size = done.process_size
+    self.most = math.max(most, self.size * self.wanted)
+  end
+  return self
 end
 
---- Notes what a cell's first trial took: starting and setting up its process, and the run itself.
+--- Notes what a trial of a cell took: starting and setting up its process, where it is the first, and the run itself, of
+--- several with as many iterations the fastest.
 ---@param cell pmclua.PlannedCell
 ---@param start_ns number
 ---@param length_ns number
-function Processes:note_trial(cell, start_ns, length_ns)
-  self.costs[cell] = self.costs[cell] or { start_ns = start_ns }
-  self.costs[cell].length_ns = length_ns
+---@param iterations integer
+function Processes:note_trial(cell, start_ns, length_ns, iterations)
+  local cost = self.costs[cell] or { start_ns = start_ns }
+  local is_longer = cost.iterations == iterations and cost.length_ns < length_ns
+  if not is_longer then cost.length_ns, cost.iterations = length_ns, iterations end
+  self.costs[cell] = cost
 end
 
 -- How many processes of each cell can be started in the time that there is for that.
@@ -115,7 +140,7 @@ local function pairs_of(self)
   local longest_ns = 0
   for _, cost in pairs(self.costs) do longest_ns = math.max(longest_ns, cost.length_ns) end
   if not self.is_open or longest_ns == 0 then return self.most end
-  local in_each = math.floor(math.min(MOST_PAIRS, PAIRS_NS / longest_ns) / self.wanted)
+  local in_each = math.floor(math.min(self.most_pairs, PAIRS_NS / longest_ns) / self.wanted)
   return math.max(self.most, in_each * self.wanted)
 end
 

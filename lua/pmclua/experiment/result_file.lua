@@ -73,7 +73,7 @@ function ResultFile:tick() attempt(self, "tick", core.now_ns()) end
 function ResultFile:flush() attempt(self, "flush") end
 
 ---@param status "complete"|"interrupted"
----@param about? { waits?: table[], remarks: string[] } of the whole run: Writer:finish
+---@param about? { waits?: table[], remarks: string[], repetitions?: integer } of the whole run: Writer:finish
 function ResultFile:finish(status, about)
   attempt(self, "finish", status, about)
   attempt(self, "close")

@@ -168,6 +168,7 @@ end
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
 ---@field process integer the last process of a kernel
+---@field process_size integer the most repetitions that one had, of those that are numbered
 ---@field simulated table[] what may be known of simulated passes
 local Done = {}
 Done.__index = Done
@@ -177,7 +178,7 @@ Done.__index = Done
 ---@return pmclua.Done
 function M.done(declaration)
   return setmetatable({ simulated = {}, indices = {}, iterations = {}, entries = {}, last = 0,
-    process = 0, warmup = declaration.warmup,
+    process = 0, process_size = 0, sizes = {}, warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
@@ -205,6 +206,14 @@ local function note_simulated(self, record)
     outcome = record.outcome, index = record.index })
 end
 
+-- Counts the repetitions of a cell's process.
+local function note_process(self, record)
+  if not record.process then return end
+  local key = ("%d/%d/%d"):format(record.cell, record.pass, record.process)
+  self.sizes[key] = (self.sizes[key] or 0) + 1
+  self.process_size = math.max(self.process_size, self.sizes[key])
+end
+
 --- Notes a stored record.
 ---@param record table
 function Done:take(record)
@@ -213,7 +222,10 @@ function Done:take(record)
     indices_of(self, record.cell, record.pass, record.warmup)[record.index] = true
   end
   self.process = math.max(self.process, record.process or 0)
-  if not record.warmup then self.last = math.max(self.last, record.index) end
+  if not record.warmup then
+    self.last = math.max(self.last, record.index)
+    note_process(self, record)
+  end
   note_simulated(self, record)
   local choice = self.choice(record.warmup and record.index or record.index + self.warmup)
   local key = key_of(record.cell, record.pass)

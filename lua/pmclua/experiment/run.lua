@@ -86,7 +86,7 @@ function run.new(declaration, plan, options)
     sampling = declaration.sample and sampling.new(declaration, plan, options.session),
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
-      options.done),
+      options.done, options.barrier),
     only_process = processes.only(options.done),
     barrier = options.barrier, missing = missing.new(declaration), remarks = remarks.new(),
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)

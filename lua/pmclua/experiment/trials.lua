@@ -32,7 +32,7 @@ function TRY.time(self, cell, count)
   if result.outcome ~= "done" then return nil, result end
   if run.processes then
     local length_ns = tonumber(result.wall_ns)
-    run.processes:note_trial(cell, core.now_ns() - began_ns - length_ns, length_ns)
+    run.processes:note_trial(cell, core.now_ns() - began_ns - length_ns, length_ns, count)
   end
   return length_of(result)
 end
@@ -59,7 +59,7 @@ end
 local function search_of(self, kind)
   if self.searches[kind] then return self.searches[kind] end
   local run = self.run
-  local are_short = kind == "time" and run.processes and run.processes.are_short
+  local are_short = kind == "time" and run.processes and run.processes.is_open
   local limits = are_short and "short" or kind
   local search = iterations.new(run.declaration, run.plan.cells, limits, function(cell, count)
     if core.interrupts() > 0 then return nil, INTERRUPTED end

@@ -102,7 +102,7 @@ end
 
 local function add_more(lines, declaration, plan)
   local processes = require "pmclua.experiment.processes"
-  local most = not declaration.stop and processes.most_pairs(declaration, plan.cells)
+  local most = processes.most_pairs(declaration, plan)
   if most and most > declaration.repetitions then
     M.add(lines, "  of short repetitions more: ", ("%d at most, the shorter the more"):format(most))
   end

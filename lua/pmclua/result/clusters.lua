@@ -1,11 +1,13 @@
 --- clusters.lua: repetitions that are not independent: those of one process of a kernel, or of one drawn layout.
 --
--- Invariant: where there are several clusters, it is their medians that are compared and have intervals. Of all
+-- Invariant: where there are several clusters, it is they that are compared and have intervals. Of all
 -- repetitions, where layouts differ by more than runs do, an interval would hold the truth in 87 of 100
 -- (tests/bench/honesty.lua); of a kernel that draws its work at random in setup, in none.
 
+local average = require("pmclua.stats.mean").average
 local lists = require "pmclua.base.lists"
 local order = require "pmclua.stats.order"
+local verdict = require "pmclua.verdict"
 
 local M = {}
 
@@ -67,7 +69,9 @@ end
 ---@return "layouts"|"processes"
 function M.word(cell) return cell.result.header.layouts and "layouts" or "processes" end
 
--- ---- medians ---------------------------------------------------------------------------------------------
+-- ---- means -----------------------------------------------------------------------------------------------
+
+local function are_positive(list) return lists.all(list, function(value) return value > 0 end) end
 
 local function grouped(values, ids)
   local groups = lists.groups(values, function(_, i) return ids[i] end)
@@ -85,57 +89,103 @@ function M.groups(cell, values)
   return grouped(values.list, lists.map(values.rows, function(row) return of(values.block.index[row]) end))
 end
 
--- No number where one of them is not finite: the verdict then says so.
-local function median(list)
-  local sorted = order.sorted(list)
-  return sorted and order.median_of(sorted) or 0 / 0
+-- Equal values give that value, without rounding.
+local function geometric_mean(list)
+  return order.are_equal(list) and list[1] or math.exp(average(lists.map(list, math.log)))
 end
 
--- On the scale of logarithms where all values are above 0: of two values the geometric mean then, else the mean.
-local function middle(list, are_positive)
-  if order.are_equal(list) then return list[1] end
-  return are_positive and math.exp(median(lists.map(list, math.log))) or median(list)
+-- Geometric where all values are above 0: the median of arithmetic means of skewed values is not theirs.
+local function fitting_mean(...)
+  return lists.all({ ... }, are_positive) and geometric_mean or average
 end
 
-local function are_positive(list) return lists.all(list, function(value) return value > 0 end) end
-
---- The median of each cluster; the values themselves where repetitions are independent.
+--- The mean of each cluster; the values themselves where repetitions are independent.
 ---@param cell pmclua.Cell
 ---@param values pmclua.Values of the cell
 ---@return number[]
-function M.medians(cell, values)
+function M.means(cell, values)
   local groups = M.groups(cell, values)
-  if not groups then return values.list end
-  local has_logarithms = are_positive(values.list)
-  return lists.map(groups, function(list) return middle(list, has_logarithms) end)
+  return groups and lists.map(groups, fitting_mean(values.list)) or values.list
 end
 
--- One value for a side of a cluster: the reference's middle, times (or plus) the middle of the pairs' ratios (or
--- differences) to the reference.
-local function relative(list, reference, has_logarithms)
-  local own = middle(reference, has_logarithms)
-  if order.are_equal(list) and order.are_equal(reference) then return list[1] end
-  local differences = {}
-  for i, value in ipairs(list) do
-    differences[i] = has_logarithms and math.log(value / reference[i]) or value - reference[i]
-  end
-  local between = median(differences)
-  return has_logarithms and own * math.exp(between) or own + between
-end
-
---- Values of pairs of repetitions as one pair for each cluster, whose ratio (where a value is not above 0, difference) is
---- the median of the cluster's pairs; of more than two sides as well, by what each is to the first.
+--- Values of pairs of repetitions as one pair for each cluster: the means; of more than two sides as well.
 ---@param ids any[] of M.of_blocks
 ---@param ... number[] the values of each side
 ---@return number[] ... of each side
 function M.pairs(ids, ...)
-  local has_logarithms = lists.all({ ... }, are_positive)
-  local groups = lists.map({ ... }, function(values) return grouped(values, ids) end)
-  return unpack(lists.map(groups, function(clusters)
-    local out = {}
-    for i, list in ipairs(clusters) do out[i] = relative(list, groups[1][i], has_logarithms) end
-    return out
-  end))
+  local mean = fitting_mean(...)
+  return unpack(lists.map({ ... }, function(values) return lists.map(grouped(values, ids), mean) end))
+end
+
+-- The middle ratio of pairs, or their middle difference where a value is not above 0.
+local function middle_of(ours, theirs, has_logarithms)
+  local between = {}
+  for i, value in ipairs(ours) do
+    between[i] = has_logarithms and math.log(value / theirs[i]) or value - theirs[i]
+  end
+  local sorted = order.sorted(between)
+  return sorted and order.median_of(sorted) or 0 / 0       -- not finite: the verdict will say so
+end
+
+-- One pair for each cluster whose ratio (or difference) is the median of its pairs': that of what happens to most.
+local function typical_pairs(ids, ours, theirs)
+  local has_logarithms = are_positive(ours) and are_positive(theirs)
+  local a, b = grouped(ours, ids), grouped(theirs, ids)
+  local means, typical = lists.map(b, has_logarithms and geometric_mean or average), {}
+  for i, list in ipairs(a) do
+    local between = middle_of(list, b[i], has_logarithms)
+    typical[i] = has_logarithms and means[i] * math.exp(between) or means[i] + between
+    if order.are_equal(list) and order.are_equal(b[i]) then typical[i] = list[1] end      -- exact, without rounding
+  end
+  return typical, means
+end
+
+-- ---- comparing ---------------------------------------------------------------------------------------------
+
+-- Of the share of equals that may be told apart by chance, what the comparison of means gets.
+local SHARE_OF_MEANS = 0.2
+local FEW = 2                       -- repetitions of a cluster of which mean and median are one
+
+local function bounds(compared)
+  local values = compared.low and compared or compared.difference or {}
+  return values.low, values.high, compared.low and 1 or 0
+end
+
+-- Whether what all repetitions of a cluster took together shows a difference that most of them do not: one that comes in
+-- a part of them, such as a collection of garbage.
+local function are_means_apart(means, typical)
+  local low, high, equal = bounds(means)
+  local typical_low, typical_high = bounds(typical)
+  if not low or not typical_low then return false end
+  if low > typical_high or high < typical_low then return true end
+  local differ = low > equal or high < equal
+  return differ and typical_low <= equal and typical_high >= equal
+end
+
+--- Compares pairs of repetitions by clusters. What most repetitions of a cluster do is seen best, as other work disturbs
+--- the others; what they take together decides where that says something else. Both hold together at the level.
+---@param cell pmclua.Cell
+---@param ids any[] of M.of_pairs
+---@param ours number[]
+---@param theirs number[]
+---@param options pmclua.CompareOptions
+---@return pmclua.Verdict? verdict
+---@return string? why there is none
+function M.compare(cell, ids, ours, theirs, options)
+  local function at(share, a, b)
+    local level = 1 - (1 - options.level) * share
+    return verdict.compare(a, b, setmetatable({ level = level }, { __index = options }))
+  end
+  local compared, why
+  if #ids <= FEW * #lists.unique(ids) then
+    compared, why = at(1, M.pairs(ids, ours, theirs))
+  else
+    local means = at(SHARE_OF_MEANS, M.pairs(ids, ours, theirs))
+    compared, why = at(1 - SHARE_OF_MEANS, typical_pairs(ids, ours, theirs))
+    if means and compared and are_means_apart(means, compared) then compared = means end
+  end
+  if compared then compared.level, compared.reason = options.level, M.reason(cell, compared.reason) end
+  return compared, why
 end
 
 --- A reason about too few values, in terms of clusters.

@@ -170,18 +170,17 @@ local function unpaired_values(pair, name, are_simulated)
   local ours, theirs = read_cell(pair.cell, name), read_cell(pair.baseline, name)
   pair.pairs = math.max(pair.pairs, math.min(#ours.list, #theirs.list))
   if are_simulated then return ours.list, theirs.list end
-  return clusters.medians(pair.cell, ours), clusters.medians(pair.baseline, theirs)
+  return clusters.means(pair.cell, ours), clusters.means(pair.baseline, theirs)
 end
 
--- Values of both sides, in the order of blocks where they are paired; of processes or layouts where these were drawn.
+-- Values of both sides, in the order of blocks where they are paired; then the process or layout of each pair, where these
+-- were drawn.
 local function values_of(pair, name, are_simulated)
   local ours, theirs = pair.cell, pair.baseline
   if are_simulated or not pair.paired then return unpaired_values(pair, name, are_simulated) end
   local a, b, blocks = verdict.pair(ours:values_by_block(name), theirs:values_by_block(name))
   pair.pairs = math.max(pair.pairs, #blocks)
-  local ids = clusters.of_blocks({ ours, theirs }, blocks)
-  if ids then return clusters.pairs(ids, a, b) end
-  return a, b
+  return a, b, clusters.of_blocks({ ours, theirs }, blocks)
 end
 
 -- The conclusion on a quantity of a pair, by the level of its interval; nil and why where there is none.
@@ -189,13 +188,14 @@ end
 ---@return fun(level: number): pmclua.Verdict?, string?
 local function conclusion_of(pair, name, asked)
   asked.simulated, asked.paired = values.is_simulated(pair.cell.result, { needs = { name } }), pair.paired
-  local ours, theirs = values_of(pair, name, asked.simulated)
+  local ours, theirs, ids = values_of(pair, name, asked.simulated)
   local are_fitted = pair.cell.fitted and pair.baseline.fitted and #ours > 0 and #theirs > 0
   return function(level)
     local at_level = setmetatable({ level = level }, { __index = asked })
     if are_fitted then
       return fits.compare(estimate(pair.cell, name), estimate(pair.baseline, name), at_level)
     end
+    if ids then return clusters.compare(pair.cell, ids, ours, theirs, at_level) end
     local compared, why = verdict.compare(ours, theirs, at_level)
     if compared then compared.reason = clusters.reason(pair.cell, compared.reason) end
     return compared, why

@@ -192,7 +192,7 @@ local function why_unfinished(result, whose)
   if not ending then return nil end
   local most, planned = 0, result.header.repetitions
   for cell in result:cells() do most = math.max(most, cell.repetitions) end
-  local is_fixed = planned and not result.header.stop
+  local is_fixed = planned and planned >= most and not result.header.stop
   local count = is_fixed and ("%d of %s"):format(most, text.plural(planned, "repetition"))
     or text.plural(most, "repetition")
   return ("%s %s, after %s"):format(whose, ending, count)

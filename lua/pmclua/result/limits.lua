@@ -113,18 +113,17 @@ end
 -- ---- relative: new against old, each a cell and what was found in it -----------------------------------------
 
 local function independent(side_values)
-  return clusters.medians(side_values.cell, side_values.found)
+  return clusters.means(side_values.cell, side_values.found)
 end
 
 local function compare_paired(new, old, level)
   local a, b, blocks = verdict.pair(values.by_block(new.found), values.by_block(old.found))
   local ids = clusters.of_blocks({ new.cell, old.cell }, blocks)
   if not ids then return verdict.compare(a, b, { paired = true, level = level }) end
-  local ours, theirs = clusters.pairs(ids, a, b)
-  local compared, why = verdict.compare(ours, theirs, { paired = true, level = level })
-  if compared then compared.reason = clusters.reason(new.cell, compared.reason) end
+  local compared, why = clusters.compare(new.cell, ids, a, b, { paired = true, level = level })
   if compared and new.cell.result.header.layouts then
-    compared.layouts, compared.odd_layout = #ours, require("pmclua.result.odd_layout").of(a, b, ids)
+    compared.layouts = #lists.unique(ids)
+    compared.odd_layout = require("pmclua.result.odd_layout").of(a, b, ids)
   end
   return compared, why
 end

@@ -86,7 +86,7 @@ local function aligned(cells, name)
     return not cell.region and cell_key.share_blocks(cell, cells[1])
   end)
   if not are_paired then
-    local lists_of = lists.map(cells, function(cell) return clusters.medians(cell, read_cell(cell, name)) end)
+    local lists_of = lists.map(cells, function(cell) return clusters.means(cell, read_cell(cell, name)) end)
     return lists_of, false
   end
   local by_block = lists.map(cells, function(cell) return cell:values_by_block(name) end)

@@ -83,7 +83,7 @@ local function set_exact(summary, raw)
 end
 
 local function set_clustered(summary, cell, values)
-  local interval = stats.median_interval(clusters.medians(cell, values), LEVEL)
+  local interval = stats.median_interval(clusters.means(cell, values), LEVEL)
   summary.low, summary.high, summary.coverage = interval.low, interval.high, interval.coverage
   summary.reason = clusters.reason(cell, interval.reason)
   if not interval.low then return end

@@ -64,11 +64,18 @@ local function add_remarks(stored, list)
   end
 end
 
+-- How many repetitions of each cell were planned, where the run found that there should be more than its header says.
+local function add_planned(stored, repetitions)
+  local is_number = require("pmclua.base.number").is_finite(repetitions)
+  if is_number and repetitions > 0 then stored.header.repetitions = repetitions end
+end
+
 local function read_end(reader)
   local entry, stored = require("dkjson").decode(reader.text:line()), reader.stored
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
   stored.status, reader.ended, stored.waits = entry.status, true, waits_of(entry.waits)
   add_remarks(stored, entry.remarks)
+  add_planned(stored, entry.repetitions)
 end
 
 local function read_resume(reader)

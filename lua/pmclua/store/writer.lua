@@ -161,12 +161,12 @@ function Writer:flush()
   write_out(self)
 end
 
-local END = { order = { "kind", "status", "remarks", "waits", "cell", "count", "over", "wait_ns",
-  "wall_ns" } }
+local END = { order = { "kind", "status", "remarks", "repetitions", "waits", "cell", "count", "over",
+  "wait_ns", "wall_ns" } }
 
 --- Writes all, an end line, and closes.
 ---@param status "complete"|"interrupted"
----@param about? { waits: table[]?, remarks: string[]? } store/README.md, "Last line"
+---@param about? { waits: table[]?, remarks: string[]?, repetitions: integer? } store/README.md, "Last line"
 function Writer:finish(status, about)
   if not self.lines then return end
   if status ~= "complete" and status ~= "interrupted" then
@@ -175,7 +175,7 @@ function Writer:finish(status, about)
   encode_pending(self)
   local remarks = about and about.remarks
   local line = { kind = "end", status = status, waits = about and about.waits,
-    remarks = remarks and remarks[1] and { unpack(remarks) } }
+    remarks = remarks and remarks[1] and { unpack(remarks) }, repetitions = about and about.repetitions }
   put(self, json.encode(line, END) .. "\n")
   write_out(self)
   self:close()

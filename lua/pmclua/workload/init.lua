@@ -76,7 +76,7 @@ end
 ---@return table
 function workload.within(original, folder, name)
   local placed = workload.renamed(original, name or original.name)
-  placed:move(folder)
+  if placed.move then placed:move(folder) end          -- a Lua function is where it is
   return placed
 end
 
