@@ -69,12 +69,13 @@ void account_stamp(uint64_t what, struct account *account)
 
 static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
 
-/* Clamped to the wall time: the clocks are read one after the other. */
+/* Clamped to the wall time: the clocks are read one after the other. The time on CPU first, whose clock is read last before
+ * the call and first after it: a wait between these and the reading of schedstat is in none of the call's. */
 static void add_times(struct pmclua_result *result, const struct account *before, const struct account *after,
                       uint64_t wall_ns)
 {
-    uint64_t wait_ns = at_most(after->wait_ns - before->wait_ns, wall_ns);
-    uint64_t on_cpu_ns = at_most(after->on_cpu_ns - before->on_cpu_ns, wall_ns - wait_ns);
+    uint64_t on_cpu_ns = at_most(after->on_cpu_ns - before->on_cpu_ns, wall_ns);
+    uint64_t wait_ns = at_most(after->wait_ns - before->wait_ns, wall_ns - on_cpu_ns);
     result->wait_ns += wait_ns;
     result->on_cpu_ns += on_cpu_ns;
     result->off_cpu_ns += wall_ns - wait_ns - on_cpu_ns;
