@@ -40,8 +40,7 @@ local DEFAULTS = { warmup = 2, on_failure = "stop", passes = "rerun", read = "au
   factors = {}, metrics = {}, margin = { default = DEFAULT_MARGIN } }
 
 -- Repetitions where the script says none (of short kernels there are more: processes.lua): 30 pairs find 2 % in 98 of
--- 100 where ratios spread by 1 %, 20 in 90
--- (tests/bench/honesty.lua).
+-- 100 where ratios spread by 1 %, 20 in 90 (tests/bench/honesty.lua).
 local TO_COMPARE, TO_MEASURE = 30, 20
 
 -- Checks each key against the table of signatures; values that are more than a type have checkers of their own.

@@ -1,8 +1,7 @@
 --- share.lua: which part of an experiment a shard runs.
 --
 -- Invariant: every cell, or every repetition, belongs to exactly one shard; which one depends on the plan and the
--- number of
--- shards alone. A cell and its baseline are in the same shard.
+-- number of shards alone. A cell and its baseline are in the same shard.
 
 local lists = require "pmclua.base.lists"
 
