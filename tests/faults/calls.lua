@@ -81,7 +81,7 @@ M.LEFT = {
   time = "a clock that every Linux has",
   getauxval = "a number that every process has", pthread_getcpuclockid = "a clock that every thread has",
   geteuid = "cannot fail", getpid = "cannot fail", getppid = "cannot fail", getpgrp = "cannot fail",
-  gettid = "cannot fail",
+  gettid = "cannot fail", sched_getcpu = "without an answer the runner goes to its CPU once more",
   dlsym = "looks in what is loaded", dladdr = "looks in what is loaded", dlclose = "gives back",
   dlerror = "words",
   sigprocmask = "fails for a wrong argument alone", pthread_sigmask = "fails for a wrong argument alone",

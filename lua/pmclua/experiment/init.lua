@@ -313,7 +313,7 @@ local function conclude(declaration, into, ended, options)
   remarks:append(ended.remarks)
   local unmounted, hint = require("pmclua.host.machine").unmounted()
   if unmounted then remarks:add(("%s (%s)"):format(unmounted, hint)) end
-  local planned = ended.more > 0 and declaration.repetitions + ended.more or nil
+  local planned = (ended.more or 0) > 0 and declaration.repetitions + ended.more or nil
   file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted",
     { waits = ended.waits, remarks = remarks, repetitions = planned })
   result.header.repetitions = planned or result.header.repetitions
