@@ -1,7 +1,7 @@
 -- The runner of kernels: what they count, beside commands, and whatever a kernel does to its process.
 
-local core = require "pmclua.core"
 local session = require "pmclua.workload.session"
+local sessions = require "tests.support.sessions"
 local support = require "tests.support"
 
 local FAULTS, TASK_CLOCK = support.software(2), support.software(1)
@@ -129,13 +129,7 @@ describe("the runner", function()
     end)
   end
 
-  local function command(...)
-    local words = { ... }
-    return runner:workload(function(message)
-      for _, word in ipairs(words) do message:text("argument", word) end
-      message:number("output", core.OUTPUT.capture):number("errors", core.OUTPUT.capture)
-    end)
-  end
+  local function command(...) return sessions.command(runner, ...) end
 
   local function run(workload, more)
     return runner:run(support.merged({ workload = workload, events = events }, more))

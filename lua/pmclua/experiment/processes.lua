@@ -30,8 +30,7 @@ local PAIRS_NS = 60e6       -- the most time for one cell's pairs, unless as man
 ---@field session pmclua.Session
 ---@field declared integer repetitions of each cell, as the script has it
 ---@field most integer those that there will be
----@field is_open boolean whether repetitions are to be short, and there may be more of them than declared
----@field most_pairs? integer how many more, where they may be
+---@field most_pairs? integer how many there may be, of short repetitions; nil: as many as declared, not short
 ---@field wanted integer processes of each cell
 ---@field is_asked boolean whether the script says how many
 ---@field size? integer repetitions of one process, once that was decided
@@ -86,9 +85,6 @@ function M.most_pairs(declaration, plan)
   return is_open and math.max(MOST_PAIRS, declaration.processes or 0) or nil
 end
 
--- A run that is resumed goes on with as many repetitions in a process as it had.
-local function resumed_size(done) return done and done.last > 0 and done.process_size or nil end
-
 --- The processes of an experiment; nil where each kernel has one from beginning to end.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
@@ -104,8 +100,8 @@ function M.new(declaration, plan, most, session, done, barrier)
     most_pairs = not barrier and M.most_pairs(declaration, plan) or nil, wanted = asked or WANTED,
     is_asked = asked ~= nil, size = first_size(declaration), ids = {}, fresh = {}, costs = {}, scatter = {},
     before = done and done.process or 0, first = done and done.last or 0 }, Processes)
-  self.is_open = self.most_pairs ~= nil
-  if self.is_open and resumed_size(done) then
+  -- A run that is resumed goes on with as many repetitions in a process as it had.
+  if self.most_pairs and done and done.process_size then
     self.size = done.process_size
     self.most = math.max(most, self.size * self.wanted)
   end
@@ -139,7 +135,7 @@ end
 local function pairs_of(self)
   local longest_ns = 0
   for _, cost in pairs(self.costs) do longest_ns = math.max(longest_ns, cost.length_ns) end
-  if not self.is_open or longest_ns == 0 then return self.most end
+  if not self.most_pairs or longest_ns == 0 then return self.most end
   local in_each = math.floor(math.min(self.most_pairs, PAIRS_NS / longest_ns) / self.wanted)
   return math.max(self.most, in_each * self.wanted)
 end

@@ -168,7 +168,7 @@ end
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
 ---@field process integer the last process of a kernel
----@field process_size integer the most repetitions that one had, of those that are numbered
+---@field process_size? integer the most repetitions that one had; nil: no process has a number
 ---@field simulated table[] what may be known of simulated passes
 local Done = {}
 Done.__index = Done
@@ -178,7 +178,7 @@ Done.__index = Done
 ---@return pmclua.Done
 function M.done(declaration)
   return setmetatable({ simulated = {}, indices = {}, iterations = {}, entries = {}, last = 0,
-    process = 0, process_size = 0, sizes = {}, warmup = declaration.warmup,
+    process = 0, sizes = {}, warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
@@ -211,7 +211,7 @@ local function note_process(self, record)
   if not record.process then return end
   local key = ("%d/%d/%d"):format(record.cell, record.pass, record.process)
   self.sizes[key] = (self.sizes[key] or 0) + 1
-  self.process_size = math.max(self.process_size, self.sizes[key])
+  self.process_size = math.max(self.process_size or 0, self.sizes[key])
 end
 
 --- Notes a stored record.

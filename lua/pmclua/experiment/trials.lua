@@ -59,7 +59,7 @@ end
 local function search_of(self, kind)
   if self.searches[kind] then return self.searches[kind] end
   local run = self.run
-  local are_short = kind == "time" and run.processes and run.processes.is_open
+  local are_short = kind == "time" and run.processes and run.processes.most_pairs
   local limits = are_short and "short" or kind
   local search = iterations.new(run.declaration, run.plan.cells, limits, function(cell, count)
     if core.interrupts() > 0 then return nil, INTERRUPTED end
