@@ -19,7 +19,7 @@ local remarks = require "pmclua.base.remarks"
 local sampling = require("pmclua.base.lazy").module "pmclua.experiment.sampling"
 local trials = require "pmclua.experiment.trials"
 local waits = require "pmclua.experiment.waits"
-local workload_kinds = require "pmclua.workload"
+local workloads = require "pmclua.workload"
 
 ---@class pmclua.Run
 ---@field declaration pmclua.Declaration
@@ -47,7 +47,7 @@ local run = {}
 -- nil: the runner counts.
 local function new_counter(declaration, plan)
   local passes, events = plan.passes, declaration.events
-  if workload_kinds.are_launched(declaration.workloads) then
+  if workloads.are_launched(declaration.workloads) then
     return require("pmclua.experiment.launching").new(declaration, plan)
   elseif declaration.delay then
     return require("pmclua.experiment.delayed_counter").new(declaration, passes)

@@ -165,7 +165,7 @@ end
 --- Compares pairs of repetitions by clusters. What most repetitions of a cluster do is seen best, as other work disturbs
 --- the others; what they take together decides where that says something else. Both hold together at the level.
 ---@param cell pmclua.Cell
----@param ids any[] of M.of_pairs
+---@param ids any[] of M.of_blocks
 ---@param ours number[]
 ---@param theirs number[]
 ---@param options pmclua.CompareOptions
