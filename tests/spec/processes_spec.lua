@@ -178,7 +178,7 @@ describe("kernels that are compared", function()
     need()
     local path = support.folder() .. "/r.jsonl"
     local experiment = pmc.experiment { events = "duration_time", workloads = { kernel "a", kernel "b" },
-      baseline = "a", seed = 1 }
+      baseline = "a", processes = 15, seed = 1 }
     local count = 0
     pcall(experiment.run, experiment, { quiet = true, store = path, each = function()
       count = count + 1
