@@ -27,7 +27,7 @@ local function search_of(costs, options)
     local length = cell.cost * count
     if options.trial then return options.trial(cell, length, trials[cell]) end
     return length
-  end)
+  end, function(cell) return (options.pages or {})[cell.index] or 0 end)
   return function(i, choice) return search:of { cell = cells[i], choice = choice } end, search, cells
 end
 
@@ -39,7 +39,22 @@ describe("the iterations of kernels that are set side by side", function()
 
   it("are fewer where repetitions are to be short", function()
     local of = search_of({ { "slow", 100 }, { "fast", 10 } }, { kind = "short" })
-    assert.same({ 2 ^ 15, 2 ^ 15 }, { of(1), of(2) })
+    assert.same({ 2 ^ 14, 2 ^ 14 }, { of(1), of(2) })
+  end)
+
+  it("are more of short repetitions where a kernel has memory that another evicts", function()
+    local function count(pages)
+      local of = search_of({ { "a", 10 }, { "b", 10 } }, { kind = "short", pages = { 0, pages } })
+      return of(2)
+    end
+    assert.same({ 2 ^ 14, 2 ^ 14, 2 ^ 15, 2 ^ 17, 2 ^ 17 },
+      { count(25), count(40), count(41), count(250), count(1e6) })
+  end)
+
+  it("are found for each group of short repetitions by its own memory", function()
+    local of = search_of({ { "a", 10, n = 1 }, { "b", 10, n = 1 }, { "a", 1000, n = 100 },
+      { "b", 1000, n = 100 } }, { kind = "short", baseline = { workload = "a" }, pages = { 250 } })
+    assert.same({ 2 ^ 17, 2 ^ 17, 2 ^ 7, 2 ^ 7 }, { of(1), of(2), of(3), of(4) })
   end)
 
   it("are not fewer where a trial is interrupted", function()

@@ -174,23 +174,33 @@ describe("kernels that are compared", function()
     assert.is_nil((r:cells()():clusters()))
   end)
 
-  it("go on where a run of short repetitions was cut off, and say how many there are", function()
-    need()
+  -- A run is cut off after so many records, and resumed.
+  local function check_resumed(records)
     local path = support.folder() .. "/r.jsonl"
     local experiment = pmc.experiment { events = "duration_time", workloads = { kernel "a", kernel "b" },
       baseline = "a", processes = 15, seed = 1 }
     local count = 0
     pcall(experiment.run, experiment, { quiet = true, store = path, each = function()
       count = count + 1
-      if count == 60 then error "enough" end
+      if count == records then error "enough" end
     end })
     local cut = pmc.load(path)
     local planned = cut.header.repetitions
-    assert.is_true(planned > 30 and planned <= 120)
+    assert.is_true(planned > 30 and planned <= 240)
     local whole = experiment:run { quiet = true, resume = path }
     assert.equal(planned, whole.header.repetitions)
     assert.equal(planned, pmc.load(path).header.repetitions)
     for cell in whole:cells() do assert.equal(planned, cell.repetitions) end
+  end
+
+  it("go on where a run of short repetitions was cut off, and say how many there are", function()
+    need()
+    check_resumed(60)
+  end)
+
+  it("go on where it was cut off in its first processes", function()
+    need()
+    check_resumed(10)
   end)
 
   it("begin new processes where a stored run is resumed", function()
@@ -260,11 +270,11 @@ describe("how many processes there are", function()
   end
 
   it("holds more pairs of short repetitions where the script leaves their number open", function()
-    assert.same({ 120, 120, 60, 30, 30 },
-      { pairs_of(1e4), pairs_of(5e5), pairs_of(1e6), pairs_of(2e6), pairs_of(1e9) })
+    assert.same({ 240, 240, 120, 60, 30, 30 },
+      { pairs_of(1e4), pairs_of(2.5e5), pairs_of(5e5), pairs_of(1e6), pairs_of(2e6), pairs_of(1e9) })
     assert.equal(30, pairs_of(1e4, { is_count_open = false }))
     assert.equal(30, pairs_of(1e4, { iterations = 100 }))
-    assert.equal(130, pairs_of(1e4, { processes = 130 }))
+    assert.equal(250, pairs_of(1e4, { processes = 250 }))
     assert.equal(30, pairs_of(1e4, { sample = { "cycles" } }))
     assert.equal(30, pairs_of(1e4, { layout = "randomise", layout_runs = 2 }))
     assert.equal(30, pairs_of(1e4, nil, { thread_count = function() return 2 end }))

@@ -147,6 +147,7 @@ local function take_stored(stored, declaration, into)
     into.expectations:take(record)
     done:take(record)
   end)
+  done.planned = before.header.repetitions
   into.remarks = before.remarks
   into.result.header.hosts = require("pmclua.result.hosts").several(lists.joined { before.hosts,
     { into.result.header.host } })

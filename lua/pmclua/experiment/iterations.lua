@@ -15,8 +15,9 @@ local M = {}
 local LIMITS = {
   -- ns: two reads (about 2 µs) are under 1 % of a repetition
   time = { target = 1e6, most = 1e8, least = 1e5, trials = 5 },
-  -- of many short pairs (processes.lua): the reads are 1 % of both sides
-  short = { target = 2.5e5, most = 1e8, least = 1e5, trials = 5 },
+  -- of many short pairs (processes.lua): the reads are 1 % of both sides. Lines of a page that the other side evicted come
+  -- back from the next cache in 30 to 180 ns: 1 to 5 % of `page`, which is ns for each page, up to the target of "time"
+  short = { target = 1e5, most = 1e8, least = 1e5, trials = 5, page = 4e3 },
   -- instructions under Valgrind, which are the same in each trial
   simulated = { target = 1e6, most = 3e7, least = 1e5, trials = 1 },
 }
@@ -29,6 +30,8 @@ local LIKE = 2              -- levels whose iterations take this much longer at 
 ---@field measure fun(cell: pmclua.PlannedCell, iterations: integer): number?, table?  how long a run is, in ns or
 ---  instructions; nil and the result of a run that failed
 ---@field limits table
+---@field target number how long the fastest cell's repetition is to be
+---@field pages fun(cell: pmclua.PlannedCell): integer that a kernel has of memory
 ---@field groups table<pmclua.PlannedCell, pmclua.PlannedCell[]> cells side by side
 ---@field counts table<pmclua.PlannedCell, integer> what was found
 local Search = {}
@@ -62,10 +65,11 @@ end
 ---@param cells pmclua.PlannedCell[]
 ---@param kind "time"|"short"|"simulated"
 ---@param measure fun(cell: pmclua.PlannedCell, iterations: integer): number?, table?
+---@param pages? fun(cell: pmclua.PlannedCell): integer that its kernel has of memory; needed for "short"
 ---@return pmclua.IterationSearch
-function M.new(declaration, cells, kind, measure)
-  local self = setmetatable({ declaration = declaration, limits = LIMITS[kind], measure = measure,
-    groups = {}, counts = {}, lengths = {} }, Search)
+function M.new(declaration, cells, kind, measure, pages)
+  local self = setmetatable({ declaration = declaration, limits = LIMITS[kind], target = LIMITS[kind].target,
+    measure = measure, pages = pages, groups = {}, counts = {}, lengths = {} }, Search)
   self.list = side_by_side(declaration, cells)
   for _, group in ipairs(self.list) do
     for _, cell in ipairs(group) do self.groups[cell] = group end
@@ -83,7 +87,7 @@ local function fastest_trial(self, cell, iterations)
     local length, failed = self.measure(cell, iterations)
     if not length then return nil, failed end
     least = math.min(least or length, length)
-    if least < self.limits.target or least >= LONG * self.limits.target then break end
+    if least < self.target or least >= LONG * self.target then break end
   end
   return least
 end
@@ -107,12 +111,22 @@ local function settle(self, cells, iterations)
   for _, cell in ipairs(cells) do self.counts[cell] = iterations end
 end
 
+-- How long a repetition is to be, by the memory that kernels have by now.
+local function target_of(self, cells)
+  local limits, pages = self.limits, 0
+  if not limits.page then return limits.target end
+  for _, cell in ipairs(cells) do pages = math.max(pages, self.pages(cell)) end
+  return math.max(limits.target, math.min(LIMITS.time.target, limits.page * pages))
+end
+
 -- Doubles until the fastest cell's repetition is long enough. Cells that take a thousand times as long go no further.
 local function search(self, cells)
   local limits, iterations = self.limits, 1
+  self.target = limits.target
   while #cells > 0 do
     local live, least, most = try_all(self, cells, iterations)
-    local is_enough = least >= limits.target or iterations >= MOST_ITERATIONS
+    if least >= self.target then self.target = target_of(self, live) end
+    local is_enough = least >= self.target or iterations >= MOST_ITERATIONS
       or most >= limits.most and least >= limits.least
     if is_enough then return settle(self, live, iterations) end
     local function is_slow(cell) return self.lengths[cell] >= limits.most end

@@ -23,7 +23,7 @@ local FEW_PAGES = 16        -- of a kernel: which ones it has makes no differenc
 
 -- Pairs of kernels where the script does not say how many: many short ones. Other work then slows down both sides of most
 -- pairs, and the few of which it hit one side only do not move the median of their process.
-local MOST_PAIRS = 120
+local MOST_PAIRS = 240
 local PAIRS_NS = 60e6       -- the most time for one cell's pairs, unless as many as declared take longer
 
 ---@class pmclua.Processes
@@ -85,6 +85,15 @@ function M.most_pairs(declaration, plan)
   return is_open and math.max(MOST_PAIRS, declaration.processes or 0) or nil
 end
 
+-- A run that is resumed has as many repetitions as it planned, where that was written when it was cut off, and as many
+-- in a process as one had that it ended.
+local function go_on(self, done)
+  local planned = done.planned and done.planned > self.declared and done.planned or nil
+  local has_whole = done.process > 1
+  self.size = (has_whole or not planned) and done.process_size or nil
+  self.most = planned or math.max(self.declared, (self.size or 0) * self.wanted)
+end
+
 --- The processes of an experiment; nil where each kernel has one from beginning to end.
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
@@ -100,11 +109,7 @@ function M.new(declaration, plan, most, session, done, barrier)
     most_pairs = not barrier and M.most_pairs(declaration, plan) or nil, wanted = asked or WANTED,
     is_asked = asked ~= nil, size = first_size(declaration), ids = {}, fresh = {}, costs = {}, scatter = {},
     before = done and done.process or 0, first = done and done.last or 0 }, Processes)
-  -- A run that is resumed goes on with as many repetitions in a process as it had.
-  if self.most_pairs and done and done.process_size then
-    self.size = done.process_size
-    self.most = math.max(most, self.size * self.wanted)
-  end
+  if self.most_pairs and done then go_on(self, done) end
   return self
 end
 
@@ -155,12 +160,19 @@ local function number_of(self, step)
   return self.before + math.max(1, math.ceil(index / self.size))
 end
 
--- Twice what a kernel has of memory: what it draws from must be more than it takes. Bytes; nil: it has too little.
-local function scatter_of(self, id)
+--- How many pages of memory a kernel has of its own in the process that runs; 0: none runs.
+---@param id integer the session's number of the workload
+---@return integer
+function Processes:pages_of(id)
   local pid = self.session:runner_of(id)
   local line = pid and machine.line(("/proc/%d/statm"):format(pid))
   local resident, shared = (line or ""):match "^%d+ (%d+) (%d+)"
-  local own = resident and tonumber(resident) - tonumber(shared) - EMPTY_PAGES or 0
+  return resident and math.max(0, tonumber(resident) - tonumber(shared) - EMPTY_PAGES) or 0
+end
+
+-- Twice what a kernel has of memory: what it draws from must be more than it takes. Bytes; nil: it has too little.
+local function scatter_of(self, id)
+  local own = self:pages_of(id)
   return own > FEW_PAGES and 2 * math.min(MOST_PAGES, own) * PAGE_BYTES or nil
 end
 

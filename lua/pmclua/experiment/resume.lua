@@ -168,6 +168,7 @@ end
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
 ---@field process integer the last process of a kernel
+---@field planned? integer repetitions of each cell, as its end line has them, or else its header
 ---@field process_size? integer the most repetitions that one had; nil: no process has a number
 ---@field simulated table[] what may be known of simulated passes
 local Done = {}

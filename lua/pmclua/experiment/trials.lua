@@ -9,6 +9,7 @@ local M = {}
 ---@class pmclua.Trials
 ---@field run pmclua.Run
 ---@field ways { set_up: fun(cell: pmclua.PlannedCell), job: fun(cell: pmclua.PlannedCell, iterations: integer): table }
+---@field ids table<pmclua.PlannedCell, integer> the session's numbers of the workloads that were tried
 ---@field searches table<"time"|"simulated", pmclua.IterationSearch>
 local Trials = {}
 Trials.__index = Trials
@@ -28,6 +29,7 @@ local TRY = {}
 function TRY.time(self, cell, count)
   local run, job, began_ns = self.run, self.ways.job(cell, count), core.now_ns()
   job.take = core.take { times = true }
+  self.ids[cell] = job.workload
   local result = run.session:run(job)
   if result.outcome ~= "done" then return nil, result end
   if run.processes then
@@ -64,7 +66,7 @@ local function search_of(self, kind)
   local search = iterations.new(run.declaration, run.plan.cells, limits, function(cell, count)
     if core.interrupts() > 0 then return nil, INTERRUPTED end
     return TRY[kind](self, cell, count)
-  end)
+  end, function(cell) return run.processes:pages_of(self.ids[cell]) end)
   for _, cell in ipairs(run.plan.cells) do search:know(cell, stored_count(run, cell, kind)) end
   self.searches[kind] = search
   return search
@@ -74,7 +76,7 @@ end
 ---@param run pmclua.Run
 ---@param ways table how a cell is set up, and what its job is
 ---@return pmclua.Trials
-function M.new(run, ways) return setmetatable({ run = run, ways = ways, searches = {} }, Trials) end
+function M.new(run, ways) return setmetatable({ run = run, ways = ways, ids = {}, searches = {} }, Trials) end
 
 --- How many iterations a step's repetition has; nil and a result where looking for them failed.
 ---@param step table of plan.steps
