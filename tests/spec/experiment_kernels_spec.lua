@@ -34,6 +34,23 @@ describe("an experiment", function()
       timeout = "50ms" }.problem))
   end)
 
+  it("links a kernel in C++ with the library of C++, whichever way its language is named", function()
+    support.need(support.have "c++", "no C++ compiler")
+    local folder = support.folder()
+    local text = [[
+      #include <string>
+      extern "C" void *one_setup(const void *) { return new std::string("kernel"); }
+      void one(void *state, unsigned long n) { while (n--) static_cast<std::string *>(state)->append("s"); }
+    ]]
+    support.write(folder .. "/k.cc", text)
+    for _, cflags in ipairs { "", "-x c++" } do
+      local r = run { events = { "page-faults" }, iterations = 10, repetitions = 1, workloads = {
+        pmc.kernel { source = folder .. "/k.cc", symbol = "one", cc = "c++", cflags = cflags } } }
+      assert.is_nil(r.problem)
+      assert.equal(1, r:cells()().page_faults.n)
+    end
+  end)
+
   it("compiles the kernels of a source that has them as they are called once", function()
     local folder = support.folder()
     support.write(folder .. "/cc", ("#!/bin/sh\necho >>%s/times\nexec cc \"$@\"\n"):format(folder))

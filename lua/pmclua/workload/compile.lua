@@ -267,7 +267,14 @@ function Build:link(input, meanwhile)
   return is_well(result) and read_file(out) or nil, result
 end
 
-function Build:link_object(path, meanwhile) return path and self:link({ "-x", "none", path }, meanwhile) end
+local function names_language(word) return word:find "^%-x" or word:find "^%-%-language" end
+
+-- Flags may say of which language files are: an object is of none. Where they do not, g++ must not be told, either: it
+-- links the C++ library only for a file of which it was not.
+function Build:link_object(path, meanwhile)
+  local language = lists.any(self.words, names_language) and { "-x", "none" } or {}
+  return path and self:link(lists.joined { language, { path } }, meanwhile)
+end
 
 -- Preprocessing takes a third of the time that a small source takes to compile.
 local WORTH_KEEPING_NS = 100e6
