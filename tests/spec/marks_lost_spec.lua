@@ -1,6 +1,8 @@
 -- Marks that cannot be counted, or entries of them: that and why is said wherever they are shown, and nothing is
 -- concluded from the rest.
 
+local json = require "dkjson"
+local lists = require "pmclua.base.lists"
 local marks = require "tests.support.marks"
 local pmc = require "pmclua"
 local support = require "tests.support"
@@ -73,6 +75,18 @@ describe("marks", function()
         local shown = support.pmclua({ "report", "--format", format, a }).out
         assert.matches("of 20 entries, 10 could not be counted", shown, 1, true, format)
       end
+    end)
+
+    it("in formats of times, where they have no entry", function()
+      local path = support.folder() .. "/lossy.jsonl"
+      measure(lossy(), support.merged(FEW, { store = path }))
+      local function exported(format)
+        return json.decode(support.pmclua({ "report", "--format", format, path }).out)
+      end
+      -- Of the run, and of "whole".
+      assert.equal(2, #exported("hyperfine").results)
+      local names = lists.set(lists.column(exported("benchmark").benchmarks, "run_name"))
+      assert.same({ lossy = true, ["lossy/whole"] = true }, names)
     end)
 
     it("entry by entry, too", function()

@@ -1,5 +1,6 @@
 --- times.lua: the wall and CPU times of a cell's repetitions, for formats whose subject is time.
 
+local counted = require "pmclua.result.column"
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local reading = require "pmclua.counting.reading"
@@ -22,7 +23,7 @@ end
 
 local function per(cell, block, i) return cell.per == "iteration" and tonumber(block.iterations[i]) or 1 end
 
----@class pmclua.Times of the repetitions that have a wall time, in the order of measuring
+---@class pmclua.Times of the repetitions that have a wall time of all that they are about, in the order of measuring
 ---@field rows integer[] of the block
 ---@field block pmclua.Block?
 ---@field wall fun(k: integer): number ns of the k-th, per iteration for kernels
@@ -38,8 +39,9 @@ local function per(cell, block, i) return cell.per == "iteration" and tonumber(b
 ---@return pmclua.Times
 function M.of(cell)
   local block, rows = first_block(cell), {}
+  local wall = block and counted.wall(cell, block)
   for i = 1, block and block.n or 0 do
-    if block.wall[i] then rows[#rows + 1] = i end
+    if wall.read(i) then rows[#rows + 1] = i end
   end
   local resources = block and block.resources or {}
   local function resource(name)
