@@ -1,7 +1,9 @@
 -- Entries of marks one by one, and marks thread by thread.
 
+local ffi = require "ffi"
 local json = require "dkjson"
 local marks = require "tests.support.marks"
+local marks_table = require "pmclua.workload.marks"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -91,20 +93,56 @@ describe("marks", function()
     assert.matches("7 later ones are not$", result.remarks[1])
   end)
 
+  -- Writes words into a table at an offset.
+  local function put(file, offset, ...)
+    local count = select("#", ...)
+    file:seek("set", offset)
+    file:write(ffi.string(ffi.new("uint64_t[?]", count, ...), 8 * count))
+  end
+
+  -- A mark that one thread had, as its slot is in the file.
+  local function put_mark(file, at, name, ended, uncounted)
+    put(file, at, 1, 0)
+    file:write(name)
+    put(file, at + 80, 1, ended, ended, 0, 0, uncounted)
+  end
+
+  it("beyond those that can be kept leave a mark of which all were asked for without numbers", function()
+    local mine = marks_table.new { entries = true }
+    mine:prepare { { attrs = { { type = 1, config = 2 } } } }
+    local layout, file = mine.layout, assert(io.open(mine.path, "r+b"))
+    -- Three slots are taken. The log is full: of the first mark it has the one entry.
+    put(file, 9 * 8, 1, 3, 0, layout.log_words + 8 * (2 + layout.reading_u64s))
+    put_mark(file, layout.slots_at, "first", 1, 0)
+    put_mark(file, layout.slots_at + layout.slot_bytes, "second", 9000, 0)
+    put_mark(file, layout.slots_at + 2 * layout.slot_bytes, "third", 4, 4)
+    put(file, layout.log_at, 1, 55, 10, 10, 7)
+    file:close()
+    local read, facts = mine:read()
+    local remarks = marks_table.remarks(read, facts, { "page-faults" })
+    mine:close()
+    local why = "of 9,000 entries, 9,000 could not be kept one by one"
+    assert.same({ false, why, "of 4 entries, 4 could not be counted" },
+      { read[1].incomplete or false, read[2].incomplete, read[3].incomplete })
+    assert.equal("mark 'second': " .. why, remarks[1])
+  end)
+
+  it("are values, however many", function()
+    local path = build("often", "int main(void) { for (int i = 0; i < 8100; i++) MARK(\"one\", touch(1)); }")
+    local result = measure(path, { events = "page-faults", regions = { "marks", entries = true } })
+    local counts = {}
+    for cell in result:cells() do counts[cell.region or "run"] = cell.page_faults.n end
+    assert.same({ run = 1, one = 8100, ["(empty mark)"] = 8 }, counts)
+  end)
+
   it("are left out, slots and entries, where their thread was killed while it wrote them", function()
-    local ffi = require "ffi"
-    local table_of_marks = require("pmclua.workload.marks").new { entries = 4 }
+    local table_of_marks = marks_table.new { entries = 4 }
     table_of_marks:prepare { { attrs = { { type = 1, config = 2 } } } }
     local layout, file = table_of_marks.layout, assert(io.open(table_of_marks.path, "r+b"))
-    local function put(offset, bytes) file:seek("set", offset) file:write(bytes) end
-    local function words(...)
-      local count = select("#", ...)
-      return ffi.string(ffi.new("uint64_t[?]", count, ...), 8 * count)
-    end
     -- Two slots are taken and one is filled; of two entries the second is.
-    put(9 * 8, words(1, 2, 0, 2 * (2 + layout.reading_u64s)))
-    put(layout.slots_at + layout.slot_bytes, words(1, 0) .. "done" .. ("\0"):rep(60) .. words(1, 1, 1))
-    put(layout.log_at + 8 * (2 + layout.reading_u64s), words(2, 55, 10, 10, 7))
+    put(file, 9 * 8, 1, 2, 0, 2 * (2 + layout.reading_u64s))
+    put_mark(file, layout.slots_at + layout.slot_bytes, "done", 1, 0)
+    put(file, layout.log_at + 8 * (2 + layout.reading_u64s), 2, 55, 10, 10, 7)
     file:close()
     local read = table_of_marks:read()
     table_of_marks:close()

@@ -36,6 +36,7 @@ local function up_to(bytes, multiple) return math.ceil(bytes / multiple) * multi
 ---@field log_at integer
 ---@field log_words integer
 ---@field bytes integer
+---@field keeps_all? boolean its log is to have every entry
 
 --- The layout of a table for these groups.
 ---@param groups { attrs: table[] }[]

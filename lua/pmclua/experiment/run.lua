@@ -197,7 +197,8 @@ local function records_of(self, step, result)
   if result.files then sampling.add_simulated(record, self, step, result) end
   if self.sampling then self.sampling:note(record, step, result) end
   local parts = records.parts(step, result, pass, events)
-  for _, part in ipairs { record, unpack(parts) } do part.host = part.host or self.host end
+  record.host = record.host or self.host
+  for _, part in ipairs(parts) do part.host = part.host or self.host end
   local problem = self.missing:check(record, parts)
   self.problem = self.problem or problem
   return record, parts

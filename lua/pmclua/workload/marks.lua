@@ -51,7 +51,9 @@ end
 ---@return pmclua.core.MarkLayout
 function M.layout(groups, entries)
   local log_entries = entries == true and LOG_ENTRIES or entries or 0
-  return binding.layout(groups, { slots = SLOTS, log_entries = log_entries })
+  local layout = binding.layout(groups, { slots = SLOTS, log_entries = log_entries })
+  layout.keeps_all = entries == true
+  return layout
 end
 
 --- The beginning of an empty table, for one that is made elsewhere.
@@ -116,8 +118,8 @@ end
 ---@param layout pmclua.core.MarkLayout
 ---@param most_ns number since the table was made
 ---@return pmclua.Mark[] marks none where the table is damaged
----@return table facts of the table: processes, lost, refused_errno, …, and `unlogged`, entries not kept; or `damage`,
----   the first value that cannot be true
+---@return table facts of the table: processes, lost, refused_errno, …, `unlogged`, entries not kept, and whether all were
+---   asked for (`keeps_all`); or `damage`, the first value that cannot be true
 function M.read(file, layout, most_ns)
   local contents, damage = binding.read(file, layout, most_ns)
   if not contents then return {}, { damage = damage } end
@@ -129,6 +131,7 @@ function M.read(file, layout, most_ns)
   local facts = contents.facts
   local beyond = math.max(0, facts.log_used - layout.log_words)
   facts.unlogged = layout.log_words > 0 and math.ceil(beyond / (2 + layout.reading_u64s)) or 0
+  facts.keeps_all = layout.keeps_all
   return marks, facts
 end
 
@@ -162,14 +165,18 @@ end
 local MOVED = "ended on other threads than it began on: its begins and ends cannot be matched, so it has no "
   .. "numbers"
 
--- Why the sums of a mark are incomplete, as texts.
-local function losses_of(mark)
+-- Why the sums of a mark, or its entries where all were asked for, are incomplete, as texts.
+local function losses_of(mark, facts)
   if M.has_moved(mark) then return { MOVED } end
   local list, uncounted, deep = {}, sum_of(mark, "uncounted"), sum_of(mark, "too_deep")
   if uncounted > 0 then
     say(list, "of %s entries, %s could not be counted", text.count(mark.ended), text.count(uncounted))
   end
   if deep > 0 then say(list, "%s nested in more than 128 others: not counted", text.count(deep)) end
+  local unkept = facts.keeps_all and mark.ended - uncounted - #mark.entries or 0
+  if unkept > 0 then
+    say(list, "of %s entries, %s could not be kept one by one", text.count(mark.ended), text.count(unkept))
+  end
   return list
 end
 
@@ -195,7 +202,7 @@ end
 local function judge(marks, facts)
   local common = M.loss(facts)
   for _, mark in ipairs(marks) do
-    local list = losses_of(mark)
+    local list = losses_of(mark, facts)
     list[#list + 1] = common
     mark.incomplete = list[1] and table.concat(list, "; ")
   end
@@ -206,12 +213,12 @@ local function judge(marks, facts)
   return common
 end
 
-local function remarks_on(mark, list)
+local function remarks_on(mark, facts, list)
   local name = text.safe(mark.name)
   local function add(count, what)
     if count > 0 then say(list, "mark '%s': %s %s: not counted", name, text.count(count), what) end
   end
-  for _, loss in ipairs(losses_of(mark)) do
+  for _, loss in ipairs(losses_of(mark, facts)) do
     say(list, loss == MOVED and "mark '%s' %s" or "mark '%s': %s", name, loss)
   end
   add(sum_of(mark, "begun") - mark.ended - sum_of(mark, "too_deep"), "begun but never ended")
@@ -232,7 +239,7 @@ function M.remarks(marks, facts, event_names)
     say(list, "no mark was reached")
   end
   for _, mark in ipairs(marks) do
-    if mark.name ~= M.EMPTY then remarks_on(mark, list) end
+    if mark.name ~= M.EMPTY then remarks_on(mark, facts, list) end
   end
   if facts.refused_errno ~= 0 then
     say(list, "a thread could not open '%s' for its marks: %s",
