@@ -141,6 +141,17 @@ describe("an experiment's regions", function()
         assert.equal(9, cell.page_faults.max)
       end
     end
+    assert.same({}, result.remarks)
+  end)
+
+  it("say how many calls are not kept, where each is a value", function()
+    local result = pmc.measure({ program "pages.c", "calls", "9" }, { regions = { "touch", entries = 4 },
+      events = { FAULTS }, repetitions = 1, warmup = 0 })
+    for cell in result:cells() do
+      if cell.region then assert.equal(4, cell.page_faults.n) end
+    end
+    assert.same({ "regions: only the first 4 calls of a run are kept one by one, 5 later ones are not" },
+      result.remarks)
   end)
 
   it("are checked before anything runs", function()

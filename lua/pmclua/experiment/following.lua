@@ -12,6 +12,7 @@ local remarks = require "pmclua.base.remarks"
 local region = require "pmclua.workload.region"
 local region_calls = require "pmclua.result.calls"
 local result_regions = require "pmclua.result.regions"
+local text = require "pmclua.base.text"
 
 ---@class pmclua.Following: pmclua.Counter
 local Following = {}
@@ -199,6 +200,15 @@ local function remark_on_calls(calls, sums, ran, say)
   if apart > 0 then say("regions: calls of %s that ended without a return are not counted", calls.name) end
 end
 
+local function remark_on_kept(result, say)
+  local calls = lists.sum(result.regions, function(sums) return sums.calls end)
+  local kept = result.regions.calls.count
+  if kept < calls then
+    say("regions: only the first %s calls of a run are kept one by one, %s later ones are not",
+      text.count(kept), text.count(calls - kept))
+  end
+end
+
 local function remark_on(regions, result, has_counters, say)
   if regions.path ~= "all threads" and regions.path ~= "one thread" then
     say("regions: only the first thread of a run was followed (%s)", regions.path)
@@ -226,7 +236,9 @@ function Following:around(pass, fn, cell)
   M.complete(self:workload(cell.workload):regions(cell.levels), result, {})
   local regions = result_regions.new(cell.workload.name, self.events, { run_record(result) })
   result.parts = M.parts(regions, result, self.regions.entries)
-  remark_on(regions, result, self:has_counters(pass), function(form, ...) self.said:add(form:format(...)) end)
+  local function say(form, ...) self.said:add(form:format(...)) end
+  remark_on(regions, result, self:has_counters(pass), say)
+  if self.regions.entries then remark_on_kept(result, say) end
   return result
 end
 
