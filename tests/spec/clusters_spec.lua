@@ -1,7 +1,9 @@
 -- Repetitions of one process or layout: as one value of it, and compared by it.
 
 local clusters = require "pmclua.result.clusters"
+local json = require "dkjson"
 local lists = require "pmclua.base.lists"
+local made = require "tests.support.results"
 local support = require "tests.support"
 
 describe("pairs of repetitions by cluster", function()
@@ -48,6 +50,7 @@ describe("a comparison by clusters", function()
     end)
     local found = compare(ours, theirs)
     assert.equal("slower", found.verdict)
+    assert.is_nil(found.by_means)
     assert.is_true(found.low > 1.019 and found.high < 1.021)
     assert.equal(0.95, found.level)
   end)
@@ -58,6 +61,7 @@ describe("a comparison by clusters", function()
     local found = compare(ours, theirs)
     assert.equal("slower", found.verdict)
     assert.is_true(found.low > 1.15)
+    assert.is_true(found.by_means)
     local counted = compare(values(function(i) return i == 5 and 8 or 0 end), values(function() return 0 end),
       { kind = "count" })
     assert.same({ "more", 1 }, { counted.verdict, counted.difference.shift })
@@ -93,5 +97,57 @@ describe("a comparison by clusters", function()
     -- 20 are expected at most; 30 in 1.4 of 100 runs, but the numbers are drawn from one seed.
     assert.is_true(differ < 30, differ .. " of " .. experiments)
     assert.equal(CLUSTERS, #lists.unique(ids))
+  end)
+end)
+
+describe("a verdict by means", function()
+  local PROCESSES, EACH = 15, 8
+  local SAID = "by means: a cost comes in a part of the repetitions, which medians do not show"
+
+  -- Two kernels in 15 processes of 8 repetitions, over n: of "new" the fifth in each process costs four times as
+  -- much, at the level 512 alone.
+  local function result(levels)
+    local cells, records = {}, {}
+    for _, n in ipairs(levels) do
+      for _, workload in ipairs { "old", "new" } do
+        cells[#cells + 1] = { workload = workload, levels = { n = n } }
+        local counts = {}
+        for i = 1, PROCESSES * EACH do
+          local is_dear = workload == "new" and n == 512 and i % EACH == 5
+          local noise = workload == "new" and i * 5 % 13 or i * 7 % 11
+          counts[i] = (100000 + noise) * (is_dear and 4 or 1)
+        end
+        for i, record in ipairs(made.records({ counts }, { workload = workload, levels = { n = n },
+          cell = #cells })) do
+          record.process = math.ceil(i / EACH)
+          records[#records + 1] = record
+        end
+      end
+    end
+    return made.complete(made.header { workloads = { { name = "old", kind = "kernel", per = "iteration" },
+      { name = "new", kind = "kernel", per = "iteration" } }, factors = { { "n", levels } }, cells = cells,
+      events = { made.event "cycles" }, pass_events = { { 1 } }, baseline = "old", primary = "cycles",
+      repetitions = PROCESSES * EACH }, records)
+  end
+
+  it("is said below the table, by cell where there are several, and in JSON", function()
+    local one = result { 512 }
+    assert.matches("MORE\n.*cycles: " .. SAID, (one:report { width = 200 }))
+    assert.matches("\ncycles, new, n = 512: " .. SAID, (result { 256, 512 }:report { width = 200 }))
+    assert.is_nil(result { 256 }:report({ width = 200 }):find("by means", 1, true))
+    local facts = json.decode(result { 256, 512 }:report { format = "json" })
+    assert.same({ "same", "more" }, { facts.comparisons[1].verdicts[1].verdict,
+      facts.comparisons[2].verdicts[1].verdict })
+    assert.same({ nil, true }, { facts.comparisons[1].verdicts[1].by_means,
+      facts.comparisons[2].verdicts[1].by_means })
+  end)
+
+  it("is said of a limit that fails", function()
+    local gate = result({ 512 }):gate { limits = "cycles <= +5%", against = "old" }
+    assert.equal("fail", gate.state)
+    assert.matches("fails: .*; " .. SAID, tostring(gate))
+    local equal = result({ 256 }):gate { limits = "cycles <= -5%", against = "old" }
+    assert.equal("fail", equal.state)
+    assert.is_nil(tostring(equal):find(SAID, 1, true))
   end)
 end)

@@ -161,7 +161,7 @@ local function verdict_entry(row)
     ratio = or_null(verdict.ratio), low = or_null(verdict.low), high = or_null(verdict.high),
     difference = verdict.difference and copy(verdict.difference) or nil, level = verdict.level,
     coverage = or_null(verdict.coverage), margin = verdict.margin, floor = or_null(verdict.floor),
-    method = verdict.method, n = verdict.n, why = or_null(verdict.reason),
+    method = verdict.method, by_means = verdict.by_means, n = verdict.n, why = or_null(verdict.reason),
     doubts = #row.doubts > 0 and row.doubts or nil }
 end
 

@@ -64,6 +64,9 @@ function M.comparison(comparison, pair)
       list[#list + 1] = ("%s: values of 0 or below have no ratio; in its place is the difference%s"):format(
         text.safe(row.title), row.cell.unit ~= "" and ", in " .. row.cell.unit or "")
     end
+    if row.verdict and row.verdict.by_means then
+      list[#list + 1] = ("%s: %s"):format(text.safe(row.title), words.BY_MEANS)
+    end
     if row.verdict and row.verdict.reason then
       list[#list + 1] = ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason))
     end
@@ -132,6 +135,21 @@ local function first_named(group, separator, name_of)
   return #group > NAMED and ("%s and %d more"):format(names, #group - NAMED) or names
 end
 
+local function label(cell) return text.safe(cell:label()) end
+
+-- The cells whose verdicts are by means, a footnote a quantity.
+local function by_means(compared)
+  local found = lists.joined(lists.map(compared, function(pair)
+    return lists.map(pair.rows, function(row)
+      return row.verdict and row.verdict.by_means and { title = row.title, cell = pair.cell } or nil
+    end)
+  end))
+  return lists.map(lists.groups(found, function(item) return item.title end), function(group)
+    local where = first_named(lists.column(group, "cell"), "; ", label)
+    return ("%s, %s: %s"):format(text.safe(group.key), where, words.BY_MEANS)
+  end)
+end
+
 --- Cells without a value of a quantity, by the reason.
 ---@param shown pmclua.Cell[]
 ---@param name string
@@ -142,7 +160,6 @@ function M.absent(shown, name)
     return summary.n == 0 and words.absent(summary) or nil
   end)
   return lists.map(groups, function(group)
-    local function label(cell) return text.safe(cell:label()) end
     return { key = group.key, cells = first_named(group, "; ", label) }
   end)
 end
@@ -177,6 +194,7 @@ function M.sweep(result, comparison)
   list[1] = primary and corrections(comparison, ("verdicts: %s is primary"):format(text.safe(primary)), false)
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
   lists.append(list, doubts(comparison.pairs))
+  lists.append(list, by_means(comparison.pairs))
   local is_apart = lists.any(comparison.pairs, function(pair)
     return not pair.paired and not titles.entries_are_values(pair.cell)
   end)

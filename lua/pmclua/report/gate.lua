@@ -60,6 +60,8 @@ local function odd(row)
     change(odd_layout.others))
 end
 
+local function by_means(row) return row.by_means and "; " .. words.BY_MEANS or "" end
+
 -- The reason without what needed what.
 local function reason(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
@@ -82,8 +84,9 @@ function M.said(row)
   if row.state == "uncountable" then return "cannot be checked: " .. reason(row) end
   if row.again then return said_twice(row) end
   local what = seen(row) .. jitter(row)
-  if row.state == "undecided" then return "undecided: " .. what .. blind(row) .. odd(row) end
-  return (row.state == "fail" and "fails: " or "holds: ") .. what .. odd(row)
+  local about = by_means(row) .. odd(row)
+  if row.state == "undecided" then return "undecided: " .. what .. blind(row) .. about end
+  return (row.state == "fail" and "fails: " or "holds: ") .. what .. about
 end
 
 local function line_of(row)

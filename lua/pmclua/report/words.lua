@@ -11,6 +11,9 @@ local M = {}
 
 M.ABSENT = "–"
 
+--- Of a verdict that the medians beside it do not explain.
+M.BY_MEANS = "by means: a cost comes in a part of the repetitions, which medians do not show"
+
 local SAFE_UNITS = { ns = true, B = true, ["%"] = true }
 
 -- An exact u64 as a double where a unit is to be taken of it.

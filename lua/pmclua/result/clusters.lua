@@ -162,6 +162,15 @@ local function are_means_apart(means, typical)
   return differ and typical_low <= equal and typical_high >= equal
 end
 
+-- Whether means that are apart lead to another verdict, or to a ratio that differs by more than the margin.
+local function says_more(means, typical)
+  local low, high = bounds(means)
+  local typical_low, typical_high = bounds(typical)
+  local negligible = means.low and means.margin or 0
+  return means.verdict ~= typical.verdict
+    or low > typical_high + negligible or high < typical_low - negligible
+end
+
 --- Compares pairs of repetitions by clusters. What most repetitions of a cluster do is seen best, as other work disturbs
 --- the others; what they take together decides where that says something else. Both hold together at the level.
 ---@param cell pmclua.Cell
@@ -182,7 +191,10 @@ function M.compare(cell, ids, ours, theirs, options)
   else
     local means = at(SHARE_OF_MEANS, M.pairs(ids, ours, theirs))
     compared, why = at(1 - SHARE_OF_MEANS, typical_pairs(ids, ours, theirs))
-    if means and compared and are_means_apart(means, compared) then compared = means end
+    if means and compared and are_means_apart(means, compared) then
+      means.by_means = says_more(means, compared) or nil
+      compared = means
+    end
   end
   if compared then compared.level, compared.reason = options.level, M.reason(cell, compared.reason) end
   return compared, why

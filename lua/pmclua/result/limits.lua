@@ -260,6 +260,7 @@ local function relative(limit, new, befores, options)
   result.runs, result.spread, result.is_assumed = #olds, estimated.spread, estimated.is_assumed
   result.paired = options.paired or nil
   result.layouts, result.odd_layout = estimated.layouts, estimated.odd_layout
+  result.by_means = estimated.by_means
   local is_varying = estimated.method ~= "exact" and not new.found.fit
     and values.is_simulated(new.cell.result, limit)
   if is_varying then add_jitter(result, new, olds, estimated, options) end

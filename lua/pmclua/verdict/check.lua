@@ -107,6 +107,7 @@ end
 ---@field needed? number of simulated counts that do not decide: how many repetitions would, as far as these show
 ---@field detectable? number the smallest change that would have failed, as a share of the baseline; of a relative
 ---  limit whose values vary
+---@field by_means? true means of processes or layouts decide, and medians would say something else
 ---@field reason? string why it is uncountable
 ---@field is_whole? boolean the reason is not to be shortened
 

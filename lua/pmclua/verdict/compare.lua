@@ -34,6 +34,7 @@ local WORDS = {
 ---@field method "exact"|"sign"|"Hodges-Lehmann"|"Mann-Whitney"|"Student"|"bootstrap"|"runs" Student's of means,
 ---  bootstrap of slopes, runs.lua of several runs
 ---@field reason? string why it is undecided, where not by the interval alone
+---@field by_means? true means of processes or layouts decide, as medians say something else (result/clusters.lua)
 
 ---@class pmclua.Verdict: pmclua.Compared
 ---@field verdict? "same"|"undecided"|"faster"|"slower"|"fewer"|"more"|"lower"|"higher"
