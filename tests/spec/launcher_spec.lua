@@ -1,5 +1,6 @@
 -- Programs that have others do their work: what these do is no child's, is in no count, and is said beside the number.
 
+local json = require "dkjson"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -72,7 +73,9 @@ describe("a launcher", function()
 
   it("is none where it executes the program in its place, or where no child is asked for", function()
     local scope = program("systemd-run", 'exec "$@"')
-    assert.same({ "counted", "counted" }, statuses(measure(scope .. " true")))
+    local result = measure(scope .. " true")
+    assert.same({ "counted", "counted" }, statuses(result))
+    assert.is_nil(result:cells()().page_faults.launcher)
     assert.same({ "counted", "counted" }, statuses(measure(launcher "srun" .. " true", { inherit = false })))
     assert.same({ "counted", "counted" }, statuses(measure(program("srun2", "true"))))
   end)
@@ -102,6 +105,21 @@ describe("a launcher", function()
       assert.matches("srun had its work done by slurmstepd", (shown.out:gsub("%s+", " ")), 1, true)
     end
     assert.matches(",launcher,", support.pmclua({ "report", "--format", "csv", path }).out, 1, true)
+  end)
+
+  it("has times, and no number of its own, in formats that cannot say what it lacks", function()
+    local path = support.folder() .. "/stored.jsonl"
+    measure(launcher "srun" .. " true", { store = path, repetitions = 2 })
+    local function exported(format) return support.pmclua({ "report", "--format", format, path }).out end
+    local metrics = exported "openmetrics"
+    assert.matches('pmclua_duration_time_seconds{[^}]*stat="median"} %d', metrics)
+    assert.is_nil(metrics:find "pmclua_[pu][^{ ]*{")
+    local timed = json.decode(exported "hyperfine", 1, json.null).results[1]
+    assert.same({ 2, json.null, json.null }, { #timed.times, timed.user, timed.system })
+    assert.is_nil(timed.memory_usage_byte)
+    for _, entry in ipairs(json.decode(exported "benchmark").benchmarks) do
+      assert.same({ entry.real_time }, { entry.cpu_time, entry.page_faults, entry.user_time })
+    end
   end)
 
   it("is an error where a part has more than the whole: only the part is shown", function()

@@ -2,8 +2,8 @@
 --- benchmarks by it.
 --
 -- One entry a repetition and four aggregates a cell, real and CPU time in ns per iteration; counts and
--- metrics are user counters. An absent count has no counter: the format cannot say why. Where the CPU
--- time is not known, cpu_time, which the format demands, repeats real_time.
+-- metrics are user counters. An absent count, and one that lacks what a launcher had others do, has no counter: the
+-- format cannot say why. Where the CPU time is not known, cpu_time, which the format demands, repeats real_time.
 
 local json = require "pmclua.base.json"
 local read_cell = require("pmclua.result.cell").read
@@ -53,6 +53,7 @@ end
 -- its order, else looked up.
 local function by_row(cell, name, block)
   local summary = read_cell(cell, name)
+  if summary.launcher then return function() end, {} end
   if summary.block == block then
     local value_of_row = values_of_rows(summary)
     return function(row) return value_of_row[row] end, summary.list

@@ -1,7 +1,7 @@
 --- openmetrics.lua: a result in the text format of OpenMetrics 1.0, for what collects metrics (Prometheus and its like).
 --
 -- A family of gauges for each quantity, a sample for each cell: the median, its interval's ends, and how many values these
--- are of. Times are in seconds. What was not counted has no sample.
+-- are of. Times are in seconds. What was not counted, or lacks what a launcher had others do, has no sample.
 
 local json = require "pmclua.base.json"
 local lists = require "pmclua.base.lists"
@@ -41,7 +41,8 @@ local function family(result, quantity, names, put)
   put(("# HELP %s %s\n"):format(name, (text.safe(quantity.name):gsub('[\\"]', ESCAPES))))
   for cell in result:cells() do
     local summary, labels = cell:summary(quantity.field), table.concat(labels_of(cell, names.factor), ",")
-    for _, sample in ipairs(summary and summary.n > 0 and samples_of(summary, is_time and 1e-9 or 1) or {}) do
+    local has_value = summary and summary.n > 0 and not summary.launcher
+    for _, sample in ipairs(has_value and samples_of(summary, is_time and 1e-9 or 1) or {}) do
       if sample[2] then
         put(('%s{%s,stat="%s"} %s\n'):format(name, labels, sample[1], json.number(sample[2] * sample[3])))
       end

@@ -50,13 +50,19 @@ function M.of(cell)
       return value and tonumber(value) or false
     end
   end
-  local times = { rows = rows, block = block, memory = resource "max_rss_bytes", exit = resource "exit" }
+  -- Where a launcher had others do the work, its own CPU time and memory are not the work's.
+  local by_launcher = block and block.launcher or {}
+  local function work_resource(name)
+    local read = resource(name)
+    return function(k) return not by_launcher[rows[k]] and read(k) end
+  end
+  local times = { rows = rows, block = block, memory = work_resource "max_rss_bytes", exit = resource "exit" }
   -- Less than the OS kernel can tell is not known.
   local function sampled(name)
-    local read, event = resource(name), { grain_ns = grain_of(cell, name) }
+    local read, event = work_resource(name), { grain_ns = grain_of(cell, name) }
     return function(k) return reading.known(event, read(k)) or false end
   end
-  local user_ns, system_ns = resource "user_ns", resource "system_ns"
+  local user_ns, system_ns = work_resource "user_ns", work_resource "system_ns"
   times.user, times.system = sampled "user_ns", sampled "system_ns"
   function times.wall(k) return tonumber(block.wall[rows[k]]) / per(cell, block, rows[k]) end
   function times.iterations(k) return tonumber(block.iterations[rows[k]]) end

@@ -100,7 +100,7 @@ end
 local NUMBERS, READ = {}, {}
 
 local Summary = require("pmclua.public.class").new("results", "summary",
-  "why median low high coverage reason min max q1 q3 mad ran fit is_sampled")
+  "why median low high coverage reason min max q1 q3 mad ran fit is_sampled launcher")
 local fields = Summary.__index
 
 function Summary:__index(name)
