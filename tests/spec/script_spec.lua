@@ -171,6 +171,9 @@ describe("a script called from Lua", function()
     local result = run("local pmc = require 'pmclua'\n" .. declared,
       "print(pcall(pmc.script, './called.lua'))")
     assert.matches("^false\t.*%./called%.lua: an experiment was declared and never run", result.out)
+    local two = run("local pmc = require 'pmclua'\n" .. declared .. "return e, e",
+      "print(pcall(pmc.script, './called.lua'))")
+    assert.matches("^false\t.*%./called%.lua: 2 experiments were returned", two.out)
     assert.equal("0\n", run("", declared .. "print(pmc.script './called.lua'); e:plan()").out)
   end)
 

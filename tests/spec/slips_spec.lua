@@ -121,15 +121,37 @@ describe("misspelt events", function()
   end)
 end)
 
-describe("a script that returns a table of an experiment", function()
-  it("is told so, and fails", function()
-    local function run(text)
-      return support.pmclua { support.write(support.folder() .. "/bare.lua", text) }
-    end
+describe("a script that returns what is no experiment", function()
+  local function run(text)
+    return support.pmclua { support.write(support.folder() .. "/bare.lua", text), "--no-store", "--quiet" }
+  end
+
+  it("but a table of one, or several, is told so, and fails", function()
     local bare = run 'return { workloads = { "true" }, events = { "page-faults" } }'
     assert.equal(1, bare.status)
     assert.matches("returned a table and ran nothing: `return pmc.experiment", bare.err, 1, true)
     assert.equal(0, run("return { answer = 42 }").status)
+    local list = run 'return { { workloads = { "true" }, events = "page-faults" } }'
+    assert.equal(1, list.status)
+    assert.matches("returned a table and ran nothing", list.err, 1, true)
+  end)
+
+  it("but a function that makes one is told so, and fails", function()
+    local made = run [[local pmc = require "pmclua"
+      return function() return pmc.experiment { workloads = { "true" }, events = "page-faults" } end]]
+    assert.equal(1, made.status)
+    assert.matches("returned a function, which nothing calls", made.err, 1, true)
+  end)
+
+  it("but two of them runs neither, and fails", function()
+    local two = run [[local pmc = require "pmclua"
+      local function declared(command)
+        return pmc.experiment { workloads = { command }, events = "page-faults", repetitions = 1, warmup = 0 }
+      end
+      return declared "true", declared "echo run"]]
+    assert.same({ 1, "" }, { two.status, two.out })
+    assert.matches("2 experiments were returned, and a script runs one: call the :run() of each", two.err,
+      1, true)
   end)
 end)
 

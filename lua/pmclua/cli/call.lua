@@ -34,8 +34,10 @@ local function run(experiment)
   return on_command_line.run(changed, overrides)
 end
 
-local function conclude(value, word, before)
+local function conclude(word, before, value, ...)
   local experiment = package.loaded["pmclua.experiment"]
+  local several = experiment and script.several(value, ...)
+  if several then require("pmclua.explain").misuse(("%s: %s"):format(word, several)) end
   if experiment and experiment.is(value) then return run(value) end
   local forgotten = script.forgotten(before)
   if forgotten then require("pmclua.explain").misuse(("%s: %s"):format(word, forgotten)) end
@@ -56,7 +58,7 @@ function M.call(word, ...)
   local words, before = { [0] = word, ... }, script.waiting()
   script.enter(word, path, { ... })
   local ok, value = pcall(function(...)
-    return conclude((setfenv(chunk, scope_of(words))(...)), word, before)
+    return conclude(word, before, setfenv(chunk, scope_of(words))(...))
   end, ...)
   running.script, paths.script_folder = current, folder
   if ok then return value end

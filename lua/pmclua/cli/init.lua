@@ -115,23 +115,29 @@ local function refuse_left_over(script)
     ("--%s has no effect: %s ran no experiment"):format(name, script.name)), 0)
 end
 
--- Whether a table has keys of an experiment: then its script forgot to declare it.
+-- Whether a table, or the first of its list, has keys of an experiment: then its script forgot to declare it.
 local function looks_declared(value)
   if type(value) ~= "table" or getmetatable(value) then return false end
   local check = require("pmclua.experiment.keys").check
   for key in pairs(value) do
     if check[key] and key ~= "name" then return true end
   end
-  return false
+  return looks_declared(value[1])
 end
 
---- Raises where an experiment was declared and nothing will run it any more.
-local function refuse_forgotten()
-  local forgotten = require("pmclua.cli.script").forgotten()
-  if forgotten then
-    error(require("pmclua.base.problem").problem { code = "EINVAL", operation = "run",
-      message = forgotten }, 0)
+-- What a script returned in place of an experiment, which then ran nothing; nil: it may have meant that.
+local function mistaken(value)
+  if type(value) == "function" then
+    return "the script returned a function, which nothing calls: `return pmc.experiment { … }` runs one"
   end
+  return looks_declared(value)
+    and "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it" or nil
+end
+
+--- Raises what is wrong with what a script declared or returned, if anything is.
+local function refuse(message)
+  if not message then return end
+  error(require("pmclua.base.problem").problem { code = "EINVAL", operation = "run", message = message }, 0)
 end
 
 -- A script without an exit status of its own ends as what it has run did.
@@ -142,8 +148,9 @@ local function report_bad_end()
 end
 
 --- The exit status of what a chunk returned: an experiment is run, a whole number is the status itself.
-local function conclude(value, is_last)
+local function conclude(is_last, value, ...)
   local experiment = package.loaded["pmclua.experiment"]
+  refuse(experiment and require("pmclua.cli.script").several(value, ...))
   local script = require("pmclua.host.running").script
   if experiment and experiment.is(value) then
     local context = script or { args = {}, folder = "." }
@@ -153,12 +160,11 @@ local function conclude(value, is_last)
   refuse_left_over(script)
   local is_number = type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256
   local status = is_number and value or report_bad_end()
-  if is_last and status == STATUS.done then refuse_forgotten() end
-  if looks_declared(value) then
-    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it"
-    return STATUS.failed
-  end
-  return status
+  if is_last and status == STATUS.done then refuse(require("pmclua.cli.script").forgotten()) end
+  local mistake = mistaken(value)
+  if not mistake then return status end
+  complain(mistake)
+  return STATUS.failed
 end
 
 --- Runs a loaded chunk in `scope`, or says why there is none. Returns the exit status.
@@ -169,7 +175,7 @@ local function run(chunk, why, scope, args, is_last)
     return STATUS.failed
   end
   setfenv(chunk, scope)
-  local ok, result = M.guard(function() return conclude((chunk(unpack(args))), is_last) end)
+  local ok, result = M.guard(function() return conclude(is_last, chunk(unpack(args))) end)
   if ok then return result end
   return report(result)
 end

@@ -123,6 +123,16 @@ function M.forgotten(before)
     .. "or call its :run()"
 end
 
+--- A remark if several experiments were returned: running the first would lose the others unsaid.
+---@param ... any what a script returned
+---@return string?
+function M.several(...)
+  local is = require("pmclua.experiment").is
+  local count = #require("pmclua.base.lists").where({ ... }, is)
+  return count > 1 and ("%d experiments were returned, and a script runs one: call the :run() of each")
+    :format(count) or nil
+end
+
 -- ---- the header ----
 
 -- The header's parts, each begun by its name and a colon; what is before the first is the question.
