@@ -136,13 +136,6 @@ describe("a script that returns what is no experiment", function()
     assert.matches("returned a table and ran nothing", list.err, 1, true)
   end)
 
-  it("but a function that makes one is told so, and fails", function()
-    local made = run [[local pmc = require "pmclua"
-      return function() return pmc.experiment { workloads = { "true" }, events = "page-faults" } end]]
-    assert.equal(1, made.status)
-    assert.matches("returned a function, which nothing calls", made.err, 1, true)
-  end)
-
   it("but two of them runs neither, and fails", function()
     local two = run [[local pmc = require "pmclua"
       local function declared(command)

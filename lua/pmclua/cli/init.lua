@@ -125,15 +125,6 @@ local function looks_declared(value)
   return looks_declared(value[1])
 end
 
--- What a script returned in place of an experiment, which then ran nothing; nil: it may have meant that.
-local function mistaken(value)
-  if type(value) == "function" then
-    return "the script returned a function, which nothing calls: `return pmc.experiment { … }` runs one"
-  end
-  return looks_declared(value)
-    and "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it" or nil
-end
-
 --- Raises what is wrong with what a script declared or returned, if anything is.
 local function refuse(message)
   if not message then return end
@@ -161,10 +152,11 @@ local function conclude(is_last, value, ...)
   local is_number = type(value) == "number" and value % 1 == 0 and value >= 0 and value < 256
   local status = is_number and value or report_bad_end()
   if is_last and status == STATUS.done then refuse(require("pmclua.cli.script").forgotten()) end
-  local mistake = mistaken(value)
-  if not mistake then return status end
-  complain(mistake)
-  return STATUS.failed
+  if looks_declared(value) then
+    complain "the script returned a table and ran nothing: `return pmc.experiment { … }` runs it"
+    return STATUS.failed
+  end
+  return status
 end
 
 --- Runs a loaded chunk in `scope`, or says why there is none. Returns the exit status.
