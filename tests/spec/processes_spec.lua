@@ -254,10 +254,11 @@ describe("how many processes there are", function()
   end)
 
   -- Pairs that are made of cells whose longest repetition takes so long.
-  local function pairs_of(length_ns, declaration, cell)
+  local function pairs_of(length_ns, declaration, workload, levels)
     local session = { renew = function() end, start_ahead = function() end, runner_of = function() end }
     local planned = plan(3)
-    for key, value in pairs(cell or {}) do planned.cells[3].workload[key] = value end
+    planned.cells[3].levels = levels or {}
+    for key, value in pairs(workload or {}) do planned.cells[3].workload[key] = value end
     declaration = support.merged({ baseline = "a", is_count_open = true, repetitions = 30 }, declaration)
     local drawn = processes.new(declaration, planned, 30, session)
     for i, each in ipairs(planned.cells) do
@@ -279,6 +280,20 @@ describe("how many processes there are", function()
     assert.equal(30, pairs_of(1e4, { layout = "randomise", layout_runs = 2 }))
     assert.equal(30, pairs_of(1e4, nil, { thread_count = function() return 2 end }))
     assert.equal(30, pairs_of(1e4, nil, { in_runner = false }))
+  end)
+
+  it("holds more pairs where limits are relative to a cell of the run, too", function()
+    assert.equal(240, pairs_of(1e4, { baseline = false, against = "a" }))
+    assert.equal(30, pairs_of(1e4, { baseline = false }))
+  end)
+
+  it("does not where each repetition takes what is done before and after it", function()
+    local function hook() end
+    assert.equal(240, pairs_of(1e4, { setup = hook, cleanup = hook }))
+    assert.equal(30, pairs_of(1e4, { prepare = hook }))
+    assert.equal(30, pairs_of(1e4, { conclude = hook }))
+    assert.equal(240, pairs_of(1e4, nil, nil, { cold_caches = false }))
+    assert.equal(30, pairs_of(1e4, nil, nil, { cold_caches = true }))
   end)
 
   it("is one of kernels with too few repetitions for an interval", function()

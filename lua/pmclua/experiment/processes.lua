@@ -61,18 +61,21 @@ local function kernels_of(cells)
   return lists.where(cells, function(cell) return cell.workload.in_runner end)
 end
 
--- Threads wait for each other at the beginning and end of a repetition, samples are few, and repetitions that Valgrind
--- counts are: all of these stay as they are.
+-- Keys of a declaration with which repetitions stay as they are: hooks take their time at each, and samples are few.
+local AS_THEY_ARE = { "iterations", "layout", "sample", "prepare", "conclude" }
+
+-- Threads wait for each other at the beginning and end of a repetition, and emptying caches before it takes long.
+local function is_short_cell(cell)
+  local workload = cell.workload
+  local threads = workload.thread_count and workload:thread_count(cell.levels) or 1
+  return workload.in_runner and threads <= 1 and not cell.levels.cold_caches
+end
+
 local function can_be_short(declaration, plan)
-  if not declaration.baseline or declaration.iterations or declaration.sample or declaration.layout
-    or lists.any(plan.passes, function(pass) return pass.simulated ~= nil end) then
-    return false
-  end
-  return lists.all(plan.cells, function(cell)
-    local workload = cell.workload
-    local threads = workload.thread_count and workload:thread_count(cell.levels) or 1
-    return workload.in_runner and threads <= 1
-  end)
+  local is_compared = declaration.baseline or declaration.against
+  return is_compared and not lists.any(AS_THEY_ARE, function(key) return declaration[key] end)
+    and not lists.any(plan.passes, function(pass) return pass.simulated ~= nil end)
+    and lists.all(plan.cells, is_short_cell)
 end
 
 --- How many pairs there may be of kernels whose repetitions turn out to be short; nil: as many as declared.
