@@ -1,5 +1,6 @@
 -- Experiments that are stored as they run: read again, resumed, cut short at any moment.
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -190,6 +191,35 @@ describe("a stored experiment", function()
       assert.matches("measured on", pmc.load(copy):report { width = 300 })
       local json = require("dkjson").decode(support.pmclua({ "report", "--format", "json", path }).out)
       assert.equal(2, #json.hosts)
+    end)
+
+    it("names Linux where that alone is another", function()
+      local path = cut_off(3)
+      support.write(path, (support.read(path):gsub('"os_kernel":"[^"]*"', '"os_kernel":"5.0"', 1)))
+      local shown = run(spec(4), { resume = path, any_host = true }):report { width = 300 }
+      local form = "measured on %s (%s; Linux 5.0 and %s)"
+      assert.matches(form:format(HERE.hostname, HERE.cpu, HERE.os_kernel), shown, 1, true)
+    end)
+
+    it("keeps all its hosts when it is merged, and again: no limit is checked between them", function()
+      local path, folder = cut_off(3), support.folder()
+      run(spec(4), { resume = path })
+      local text = support.read(path)
+      support.write(path, (text:gsub('{"kind":"resume"[^\n]*', function(line)
+        return line:gsub('"cpu":"[^"]*"', '"cpu":"another CPU"')
+      end)))
+      local here, merged, again = folder .. "/here.jsonl", folder .. "/merged.jsonl", folder .. "/again.jsonl"
+      run(spec(4), { store = here })
+      pmc.stored.merge({ here, path, by = "none" }, merged)
+      pmc.stored.merge({ merged, path, by = "none" }, again)
+      for _, result in ipairs { pmc.load { here, path }, pmc.load(merged), pmc.load(again) } do
+        assert.same({ HERE.cpu, "another CPU" }, lists.column(result.header.hosts, "cpu"))
+      end
+      for _, baseline in ipairs { path, merged, again } do
+        local gate = support.pmclua { "gate", baseline, here, "-l", "page_faults <= +50%" }
+        assert.equal(1, gate.status, gate.err)
+        assert.matches("its cpu is 'another CPU'", gate.err, 1, true)
+      end
     end)
   end)
 

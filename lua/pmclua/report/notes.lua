@@ -217,6 +217,18 @@ local function own_notes(header)
   return #parts > 0 and "noted: " .. table.concat(parts, ", ") or nil
 end
 
+-- What differs between hosts of one name: "; Linux 5.10 and 6.1".
+local function changed(hosts)
+  local parts = {}
+  for _, fact in ipairs { { "os_kernel", "Linux" }, { "microcode", "microcode" } } do
+    local values = lists.unique(lists.column(hosts, fact[1]))
+    if #values > 1 then
+      parts[#parts + 1] = ("; %s %s"):format(fact[2], text.list(lists.map(values, tostring)))
+    end
+  end
+  return table.concat(parts)
+end
+
 local function on_hosts(result)
   local hosts = require "pmclua.result.hosts"
   local kinds = lists.groups(hosts.of(result) or {}, function(host) return host.cpu or "?" end)
@@ -224,7 +236,9 @@ local function on_hosts(result)
   return ("measured on %s: counts of different machines differ by themselves"):format(
     text.list(lists.map(kinds, function(kind)
       local names = lists.map({ unpack(kind) }, function(host) return host.hostname or "?" end)
-      return ("%s (%s)"):format(text.safe(hosts.folded(names)), text.safe(kind.key))
+      local is_one_name = #lists.unique(names) < #names
+      return ("%s (%s)"):format(text.safe(hosts.folded(names)),
+        text.safe(kind.key .. (is_one_name and changed { unpack(kind) } or "")))
     end)))
 end
 

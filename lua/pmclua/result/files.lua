@@ -32,6 +32,13 @@ local function receiver(header, path, over, keep)
   end, function() end
 end
 
+-- The hosts of files that were read, where they are several: those that a run went on on are known after its records.
+local function hosts_of(files)
+  return hosts.several(lists.joined(lists.map(files, function(file)
+    return lists.joined { file.header.hosts or {}, file.hosts }
+  end)))
+end
+
 local function load_one(path, over)
   local stored = store.open(path)
   local result, take, take_packed, finish = receiver(stored.header, path, over)
@@ -39,7 +46,7 @@ local function load_one(path, over)
   finish()
   result.status, result.problems, result.waits = stored.status, stored.problems, stored.waits
   result.remarks = { unpack(stored.remarks) }
-  result.header.hosts = result.header.hosts or hosts.several(stored.hosts)
+  result.header.hosts = hosts_of { stored }
   result.path = not stored.is_stream and path or nil
   return result
 end
@@ -115,6 +122,7 @@ local function load_several(paths, by, over, origins)
   local header, maps = merged_headers(headers, paths, by, origins)
   local result, take, take_packed, finish = receiver(header, paths[1], over, by == "file")
   result.status, result.problems, result.remarks = read_all(files, paths, header, maps, take, take_packed)
+  result.header.hosts = hosts_of(files)
   finish()
   return result
 end
@@ -205,7 +213,9 @@ function M.merge(paths, output)
     os.remove(output)
     error(status, 0)
   end
-  writer:finish(status == "complete" and "complete" or "interrupted", { remarks = remarks })
+  local all = hosts_of(files) or {}
+  writer:finish(status == "complete" and "complete" or "interrupted",
+    { remarks = remarks, hosts = #all > #(header.hosts or {}) and all or nil })
   return writer.records
 end
 

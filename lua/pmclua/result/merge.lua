@@ -283,7 +283,9 @@ function M.headers(headers, paths, by, origins_of)
   end
   merged.metrics = lists.unique(lists.joined(lists.column(headers, "metrics")))
   merged.unpaired = factor
-  merged.hosts = several(lists.map(headers, function(header) return header.host or {} end))
+  merged.hosts = several(lists.joined(lists.map(headers, function(header)
+    return header.hosts or { header.host or {} }
+  end)))
   merged.notes = notes_of(headers, names)
   if not factor then merged.baseline, merged.against = headers[1].baseline, headers[1].against
   elseif factor:find "^file" then merged.baseline = { [factor] = levels[1] } end

@@ -70,19 +70,26 @@ local function add_planned(stored, repetitions)
   if is_number and repetitions > 0 then stored.header.repetitions = repetitions end
 end
 
+local function add_hosts(stored, list)
+  for _, host in ipairs(type(list) == "table" and list or {}) do
+    if type(host) == "table" then table.insert(stored.hosts, host) end
+  end
+end
+
 local function read_end(reader)
   local entry, stored = require("dkjson").decode(reader.text:line()), reader.stored
   if entry.status ~= "complete" and entry.status ~= "interrupted" then error("there is no such end", 0) end
   stored.status, reader.ended, stored.waits = entry.status, true, waits_of(entry.waits)
   add_remarks(stored, entry.remarks)
   add_planned(stored, entry.repetitions)
+  add_hosts(stored, entry.hosts)
 end
 
 local function read_resume(reader)
   local entry = require("dkjson").decode(reader.text:line())
   local refusal = version.refusal({ schema = headers.SCHEMA, needs = entry.needs }, headers.SCHEMA)
   if refusal then error(refusal, 0) end
-  if type(entry.host) == "table" then table.insert(reader.stored.hosts, entry.host) end
+  add_hosts(reader.stored, { entry.host })
   reader.stored.status, reader.ended, reader.profiles = "unfinished", false, nil
   reader.stored.resumed = reader.stored.resumed + 1
 end

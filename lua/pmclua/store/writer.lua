@@ -162,11 +162,12 @@ function Writer:flush()
 end
 
 local END = { order = { "kind", "status", "remarks", "repetitions", "waits", "cell", "count", "over",
-  "wait_ns", "wall_ns" } }
+  "wait_ns", "wall_ns", "hosts" } }
 
 --- Writes all, an end line, and closes.
 ---@param status "complete"|"interrupted"
----@param about? { waits: table[]?, remarks: string[]?, repetitions: integer? } store/README.md, "Last line"
+---@param about? { waits: table[]?, remarks: string[]?, repetitions: integer?, hosts: table[]? } store/README.md, "Last
+---  line"
 function Writer:finish(status, about)
   if not self.lines then return end
   if status ~= "complete" and status ~= "interrupted" then
@@ -175,7 +176,8 @@ function Writer:finish(status, about)
   encode_pending(self)
   local remarks = about and about.remarks
   local line = { kind = "end", status = status, waits = about and about.waits,
-    remarks = remarks and remarks[1] and { unpack(remarks) }, repetitions = about and about.repetitions }
+    remarks = remarks and remarks[1] and { unpack(remarks) }, repetitions = about and about.repetitions,
+    hosts = about and about.hosts }
   put(self, json.encode(line, END) .. "\n")
   write_out(self)
   self:close()
