@@ -6,7 +6,6 @@
 -- not kept.
 
 local core = require "pmclua.core"
-local lists = require "pmclua.base.lists"
 local reading = require "pmclua.counting.reading"
 
 local M = {}
@@ -196,10 +195,7 @@ end
 function M.add_packed(columns, first, packed, values, events, place, tools, most)
   if first.warmup or packed.starts.exit or is_failed(first) or columns.with_resources then return false end
   local block, n = block_of(columns, first), packed.n
-  add_notes(block, first, block.n + 1)
-  local is_noted = lists.any(M.NOTES, function(name) return first[name] ~= nil end)
-    or lists.any(M.COMMON, function(name) return first[name] ~= block.own[name] end)
-  for k = 2, is_noted and n or 0 do add_notes(block, first, block.n + k) end
+  for k = 1, n do add_notes(block, first, block.n + k) end
   append(block.index, n, values, packed.starts.index, nil, first.index - values[packed.starts.index + 1])
   append(block.order, n, values, packed.starts.order, packed.constants.order, 0)
   append(block.wall, n, values, packed.starts.wall_ns, packed.constants.wall_ns, 0)

@@ -255,7 +255,7 @@ function Decoder:read(form, values)
 end
 
 --- The fields that a packed line's records share, where all of them can be read from its columns.
----@param packed table of `read`
+---@param packed table of `read`, with a record at least
 ---@param values (number|ffi.cdata*|nil)[]
 ---@return table? first its first record; nil: some record is not as it should be
 ---@return integer most the highest of their indices
@@ -268,7 +268,7 @@ function Decoder:common(packed, values)
     if type(count) ~= "number" or count <= 0 then return nil, 0 end
     most = math.max(most, at)
   end
-  return packed.n > 0 and self:unpack(packed, values, 1) or nil, most
+  return self:unpack(packed, values, 1), most
 end
 
 --- A record of a packed line, while `values` stays as it is.

@@ -243,11 +243,11 @@ end
 ---@param buffer userdata a string.buffer
 function Encoder:copy_packed(first, packed, values, buffer)
   local before, index = packed.first - 1, packed.starts.index
-  local plus = first.index - values[index + 1]
-  for i = 1, packed.last - before do self.values[i] = values[before + i] end
+  local count, plus = packed.last - before, first.index - values[index + 1]
+  for i = 1, count do self.values[i] = values[before + i] end
   for k = index - before + 1, index - before + packed.n do self.values[k] = self.values[k] + plus end
   local form = head(self, "repetitions", first) .. packed.form:match ',"exit":.*$' .. "\n"
-  core.line_write(buffer, form, self.values, packed.last - before)
+  core.line_write(buffer, form, self.values, count)
 end
 
 --- Whether `record` may be packed with others of its cell and pass.
