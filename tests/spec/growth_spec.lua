@@ -34,6 +34,27 @@ describe("a curve of growth", function()
     near(2 ^ 7.5, found.parameters.breaks[2].value, 1e-3)
   end)
 
+  it("has four breaks at most", function()
+    local x, y = {}, {}
+    for k = 1, 30 do
+      local exponent = 0.2 * k
+      for j = 1, 5 do exponent = exponent + 0.7 * j * math.max(0, k - 5 * j + 1) end
+      x[k], y[k] = 2 ^ k, 2 ^ exponent
+    end
+    assert.equal(4, #pmc.stats.growth(x, y).parameters.breaks)
+  end)
+
+  -- The last exponent is that of the last size alone: nothing is left there, whatever its leverage.
+  it("has intervals where one size decides a parameter", function()
+    local x, y = {}, {}
+    for k = 1, 14 do
+      x[k] = 2 ^ k
+      y[k] = 3 * x[k] ^ 0.5 * (1 + 0.01 * (-1) ^ k) * (k == 14 and 20 or 1)
+    end
+    local last = pmc.stats.growth(x, y).parameters.exponents[2]
+    assert.is_true(last.high - last.low < 0.1)
+  end)
+
   it("has the derivatives of its logarithm by each parameter, as differences have them", function()
     local x, y, logs = {}, {}, {}
     for k = 1, 12 do

@@ -97,6 +97,17 @@ describe("the function that makes the difference", function()
       { found.maker, found.leaf, table.concat(found.names, ">") })
   end)
 
+  it("is not sought among callees that have less than half of it each", function()
+    local step = "main;step"
+    local function called(id, times)
+      return side(id, { [step] = 1, [step .. ";parse;next"] = 4 * times, [step .. ";read"] = 3 * times,
+        [step .. ";write"] = 3 * times }, { [step] = 1, [step .. ";parse"] = 5, [step .. ";read"] = 5,
+        [step .. ";write"] = 5, [step .. ";parse;next"] = times })
+    end
+    local found = grown(called("aa", 5), called("bb", 50))
+    assert.same({ "step", "main>step>parse>next" }, { found.maker, table.concat(found.names, ">") })
+  end)
+
   it("may be one that costs less", function()
     local found = grown(side("aa", { ["main;step;memcpy"] = 90, ["main;step"] = 5 }),
       side("bb", { ["main;step"] = 5 }))
