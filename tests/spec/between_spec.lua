@@ -1,6 +1,7 @@
 -- A and B over nodes: pairs on each node, then the nodes as a random effect.
 
 local between = require "pmclua.result.between"
+local lists = require "pmclua.base.lists"
 local made = require "tests.support.results"
 local means = require "pmclua.stats.mean"
 local pmc = require "pmclua"
@@ -85,6 +86,51 @@ describe("a comparison over nodes", function()
     local facts = require("dkjson").decode(simulated(5, 6, 1.03):report { over = "host", format = "json" })
     assert.same({ 6, "cycles", "more" }, { facts.comparisons[1].nodes, facts.comparisons[1].verdicts[1].name,
       facts.comparisons[1].verdicts[1].verdict })
+  end)
+
+  -- Three workloads against a, on five nodes: the second of two quantities has 12 % more, more or less by node.
+  local function several(doubtful)
+    local generator, cells, records, names = random.new(2, "several"), {}, {}, {}
+    for node = 1, 5 do
+      names[node] = "n" .. node
+      for _, workload in ipairs { "a", "b", "c", "d" } do
+        cells[#cells + 1] = { workload = workload, levels = { host = names[node] } }
+        local own = (workload == "a" and 1 or 1.12) * math.exp(0.04 * generator:normal())
+        for index = 1, 6 do
+          records[#records + 1] = made.record({ 1000 * node + index, math.floor(1e6 * own) + index },
+            { workload = workload, cell = #cells, levels = cells[#cells].levels, index = index,
+              order = #records + 1, iterations = workload == "b" and node == doubtful and 2 or 1 })
+        end
+      end
+    end
+    return made.result(made.header { factors = { { "host", names } }, cells = cells, unpaired = "host",
+      workloads = lists.map({ "a", "b", "c", "d" }, function(name)
+        return { name = name, kind = doubtful and "kernel" or "command", per = doubtful and "iteration" }
+      end), baseline = "a", events = { made.event "cycles", made.event "page-faults" },
+      pass_events = { { 1, 2 } }, primary = "cycles" }, records)
+  end
+
+  it("is judged with all quantities, whichever are shown, and says with how many", function()
+    local all = several():report { over = "host", width = 120 }
+    local one = several():report { over = "host", width = 120, show = "page-faults" }
+    local rows, count = {}, 0
+    for line in all:gmatch "\n(page%-faults [^\n]*±[^\n]*)" do rows[(line:gsub("%s+", " "))] = true end
+    for line in one:gmatch "\n(page%-faults [^\n]*±[^\n]*)" do
+      count = count + 1
+      assert.is_true(rows[(line:gsub("%s+", " "))], line)
+    end
+    assert.equal(3, count)
+    assert.matches("\n* primary, corrected for 3 comparisons; the others for 3\n", all, 1, true)
+    assert.matches("\nverdicts corrected for 3 comparisons\n", one, 1, true)
+  end)
+
+  it("has the doubts of each node", function()
+    local function doubts(doubtful)
+      return between.of(several(doubtful), "host", { "cycles" })[1].rows[1].doubts
+    end
+    assert.same({ 0, 1, 2 }, { #doubts(nil), #doubts(0), #doubts(4) })
+    assert.matches("its repetitions have 2 iterations", doubts(4)[2], 1, true)
+    assert.same(lists.set(doubts(1)), lists.set(doubts(4)))
   end)
 
   it("is that of two files of several hosts, whose nodes they share", function()

@@ -82,16 +82,12 @@ local function add_elements(list, compared, metric)
   end
 end
 
-local function has_primary(pair)
-  return lists.any(pair.rows, function(row) return row.primary end)
-end
-
 local function notes_under(result, comparison, compared)
   local list = {}
   for _, pair in ipairs(compared) do
-    for i, note in ipairs(footnotes.comparison(comparison, pair)) do
-      local is_of_all = i == 1 and (has_primary(pair) or pair.control)
-      list[#list + 1] = is_of_all and note or ("%s: %s"):format(side_of(pair), note)
+    local notes, is_common = footnotes.comparison(comparison, pair)
+    for i, note in ipairs(notes) do
+      list[#list + 1] = i == 1 and is_common and note or ("%s: %s"):format(side_of(pair), note)
     end
     list[#list + 1] = footnotes.layouts({ pair.baseline, pair.cell }, result.header.primary)
     list[#list + 1] = pair.cell.fitted and rows.note_of_rows(pair.rows) or nil

@@ -20,6 +20,12 @@ local function corrections(comparison, primary, is_said)
   return table.concat(parts, "; ")
 end
 
+-- The same where no verdict on a primary quantity is shown.
+local function corrected(comparison)
+  return comparison.others > 1
+    and ("verdicts corrected for %s"):format(text.plural(comparison.others, "comparison")) or nil
+end
+
 local function shares(list)
   table.sort(list)
   local least, most = text.percent(list[1]), text.percent(list[#list])
@@ -46,15 +52,19 @@ local function doubts(compared)
   return lists.map(lists.unique(all), text.safe)
 end
 
+local function has_primary(pair)
+  return lists.any(pair.rows, function(row) return row.primary end)
+end
+
 --- Footnotes of a comparison.
 ---@param comparison pmclua.Comparison
 ---@param pair pmclua.ComparedPair
 ---@return string[]
+---@return boolean is_common whether the first one is on all pairs of the comparison
 function M.comparison(comparison, pair)
   local parts, list = {}, {}
-  for _, row in ipairs(pair.rows) do
-    if row.primary then parts[1] = corrections(comparison, "* primary", true) end
-  end
+  parts[1] = has_primary(pair) and corrections(comparison, "* primary", true)
+    or not has_primary(pair) and corrected(comparison) or nil
   parts[#parts + 1] = noise_floor(comparison, { pair })
   if parts[1] then list[1] = table.concat(parts, " · ") end
   lists.append(list, doubts { pair })
@@ -71,7 +81,7 @@ function M.comparison(comparison, pair)
       list[#list + 1] = ("%s: %s"):format(text.safe(row.title), text.safe(row.verdict.reason))
     end
   end
-  return list
+  return list, parts[1] ~= nil
 end
 
 --- How much of the spread of a quantity is between layouts and how much between runs, as a footnote:
@@ -192,6 +202,7 @@ end
 function M.sweep(result, comparison)
   local list, primary = {}, result.header.primary
   list[1] = primary and corrections(comparison, ("verdicts: %s is primary"):format(text.safe(primary)), false)
+    or not primary and corrected(comparison) or nil
   list[#list + 1] = noise_floor(comparison, comparison.pairs)
   lists.append(list, doubts(comparison.pairs))
   lists.append(list, by_means(comparison.pairs))

@@ -114,7 +114,7 @@ end
 ---@field rows pmclua.OverRow[]
 ---@field hosts? string all of them, folded; nil: one
 ---@field compared pmclua.BetweenNodes[] B against A over nodes
----@field level? number of their intervals
+---@field comparison? { level: number, primary: string?, primaries: integer, others: integer } of these
 
 local function check(result, by)
   local known = lists.joined { { "workload" }, lists.column(result.header.factors, 1), cell_key.PARTS }
@@ -141,11 +141,12 @@ function M.of(result, names, by)
     for _, label in ipairs(rest) do list[#list + 1] = row_of(grid, label, name, host_of, looks) end
   end
   local all = hosts.of(result)
-  local compared, level = {}, nil
+  local compared, comparison = {}, nil
   if IS_HOST[by] and result.header.baseline then
-    compared, level = require("pmclua.result.between").of(result, by, names)
+    compared, comparison = require("pmclua.result.between").of(result, by, names)
   end
-  return { by = by, levels = grid.columns, rows = list, result = result, compared = compared, level = level,
+  return { by = by, levels = grid.columns, rows = list, result = result, compared = compared,
+    comparison = comparison,
     hosts = all and hosts.folded(lists.column(all, "hostname")) }
 end
 
@@ -259,17 +260,18 @@ end
 local FEW_NODES = 5
 
 local function compared_table(over, pair)
-  local a, b, notes, count = text.safe(pair.baseline.workload), text.safe(pair.cell.workload), {}, #pair.nodes
+  local a, b, count = text.safe(pair.baseline.workload), text.safe(pair.cell.workload), #pair.nodes
+  local notes = require("pmclua.report.footnotes").comparison(over.comparison, pair)
   if a == b then a, b = "baseline", "value" end
   if count < FEW_NODES then
-    notes[1] = ("%d nodes are few: the interval holds how nodes differ, and more repetitions do not "
+    notes[#notes + 1] = ("%d nodes are few: the interval holds how nodes differ, and more repetitions do not "
       .. "narrow it"):format(count)
   end
   local varies = cells.varying(over.result:list())
   return { title = { ("%s against %s (baseline)"):format(cells.label(pair.cell, varies, over.by),
       cells.label(pair.baseline, varies, over.by)),
       ("%d nodes: %s on each, then over nodes"):format(count, pair.paired and "pairs" or "unpaired") },
-    columns = rows.compared_columns({ name = a, align = "right" }, b, over.level), notes = notes,
+    columns = rows.compared_columns({ name = a, align = "right" }, b, over.comparison.level), notes = notes,
     rows = lists.map(pair.rows, rows.of_quantity) }
 end
 

@@ -39,6 +39,9 @@ local function conclusion_of(of_nodes, level)
     { kind = of_nodes[1].kind, margin = own.margin, level = level, floor = own.floor })
 end
 
+-- Doubts on any node.
+local function doubts_of(of_nodes) return lists.unique(lists.joined(lists.column(of_nodes, "doubts"))) end
+
 -- One quantity over nodes. Where some lack it there is no verdict: it would be of other nodes than those that are said.
 local function row_of(of_nodes, nodes)
   local row, known, why = lists.copy(of_nodes[1]), {}, nil
@@ -46,7 +49,7 @@ local function row_of(of_nodes, nodes)
     if of_node.verdict then known[#known + 1] = of_node
     else why = why or ("%s on %s"):format(of_node.why or "no comparison", tostring(nodes[i])) end
   end
-  row.verdict, row.why = nil, of_nodes[1].why
+  row.verdict, row.why, row.doubts = nil, of_nodes[1].why, doubts_of(of_nodes)
   if #known == 0 then return row end
   row.cell, row.baseline = middle(lists.column(known, "cell")), middle(lists.column(known, "baseline"))
   row.nodes = known
@@ -54,25 +57,36 @@ local function row_of(of_nodes, nodes)
   return row
 end
 
+-- Returns how many verdicts on the primary quantity there are, and how many others.
 local function judge(pairs_found, level)
-  for _, is_primary in ipairs { true, false } do
+  local counts = {}
+  for i, is_primary in ipairs { true, false } do
     local rows = lists.where(lists.joined(lists.column(pairs_found, "rows")), function(row)
       return row.nodes and not row.why and (row.primary or false) == is_primary
     end)
     local tests = lists.map(rows, function(row)
       return function(own) return (conclusion_of(row.nodes, own)) end
     end)
-    for i, judged in ipairs(verdict.together(tests, verdict.differs, level)) do rows[i].verdict = judged end
+    for k, judged in ipairs(verdict.together(tests, verdict.differs, level)) do rows[k].verdict = judged end
+    counts[i] = #rows
   end
+  return unpack(counts)
 end
 
---- A and B over nodes.
+-- The rows of a pair that are shown, in the order of their names.
+local function show(pair, names)
+  local by_name = lists.by(pair.rows, "name")
+  pair.rows = lists.map(names, function(name) return by_name[name] end)
+end
+
+--- A and B over nodes. All quantities are judged, so that verdicts do not depend on what is shown.
 ---@param result pmclua.Result whose cells have the node as a factor, and a baseline
 ---@param by string that factor
----@param names string[]
+---@param names string[] that are shown
 ---@return pmclua.BetweenNodes[] empty where fewer than two nodes have both sides
+---@return { level: number, primary: string?, primaries: integer, others: integer } comparison as a Comparison has them
 function M.of(result, by, names)
-  local compared = result:compare { names = names }
+  local compared = result:compare {}
   local groups = lists.groups(compared.pairs, function(pair)
     return pair.cell.levels[by] == pair.baseline.levels[by] and key_without(pair.cell, by) or nil
   end)
@@ -85,8 +99,9 @@ function M.of(result, by, names)
     return { cell = group[1].cell, baseline = group[1].baseline, rows = rows, paired = group[1].paired,
       nodes = nodes }
   end)
-  judge(list, compared.level)
-  return list, compared.level
+  local primaries, others = judge(list, compared.level)
+  for _, pair in ipairs(list) do show(pair, names) end
+  return list, { level = compared.level, primary = compared.primary, primaries = primaries, others = others }
 end
 
 return M
