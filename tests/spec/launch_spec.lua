@@ -277,7 +277,7 @@ describe("results of launches by other words", function()
     assert.equal(0, gate(files[2], "--any-arguments").status)
     local merged = support.pmclua { "merge", "--by", "none", "-o", folder .. "/merged", files[1], files[2] }
     assert.not_equal(0, merged.status)
-    assert.matches("what work was given", merged.err)
+    assert.matches("what work was given is '%S+launcher 3' in ranks3, and '%S+launcher 2' before", merged.err)
     local beside = support.pmclua { "report", unpack(files) }
     assert.matches("files differ in launcher: %S+launcher 2 .*ranks2.jsonl.*launcher 3.*none %(alone.jsonl%)",
       (beside.out:gsub("%s+", " ")))

@@ -190,6 +190,13 @@ function Merging:add_meaning(header, name)
   if header.level then mine.level = math.max(mine.level or 0, header.level) end
 end
 
+local function must_be_given_the_same(workload, before, now, name)
+  local function words(text) return (text or "") ~= "" and ("'%s'"):format(text) or "nothing" end
+  for place = 1, before and now and math.max(#before, #now) or 0 do
+    must_agree("what " .. workload .. " was given", words(before[place]), words(now[place]), name)
+  end
+end
+
 -- Returns where each cell of a file now is, and whether files before it have some of them. Without a factor a cell says
 -- in which file's blocks it ran.
 function Merging:add_cells(header, factor, level, name, number)
@@ -210,10 +217,7 @@ function Merging:add_cells(header, factor, level, name, number)
       are_shared = true
       -- Two layouts with one run each, taken for one, are still independent of others; not the other way round.
       cells[at].layout_runs = math.max(cells[at].layout_runs or 1, clusters.runs_of_a_layout(header) or 1)
-      if given and cells[at].given then
-        local function words(list) return table.concat(list, "; ") end
-        must_agree("what " .. cell.workload .. " was given", words(cells[at].given), words(given), name)
-      end
+      must_be_given_the_same(cell.workload, cells[at].given, given, name)
     end
     indices[i] = at
   end
