@@ -96,13 +96,16 @@ describe("a stored result", function()
       return libraries and require("pmclua.base.lists").keys(libraries)
     end
 
-    it("by LD_PRELOAD and LD_LIBRARY_PATH, and none where nothing is", function()
+    it("by LD_PRELOAD, LD_AUDIT and LD_LIBRARY_PATH, and none where nothing is", function()
       local program, other, pre = built(1), folder .. "/other", folder .. "/pre.so"
       local theirs = { other .. "/libf.so" }
       assert.is_nil(brought(program))
       assert.same({ pre }, brought(pmc.command { program, env = { LD_PRELOAD = pre } }))
       assert.same(theirs, brought(pmc.command { program, env = { LD_LIBRARY_PATH = other } }))
       assert.same(theirs, brought(pmc.command { "env", "LD_LIBRARY_PATH=" .. other, program }))
+      assert.same({ pre }, brought(pmc.command { program, env = { LD_AUDIT = pre } }))
+      local env = { LD_LIBRARY_PATH = ":/nowhere" }
+      assert.same(theirs, brought(pmc.command { program, cwd = other, env = env }))
       support.with_env({ LD_PRELOAD = pre }, function()
         assert.same({ pre }, brought(program))
         local script = support.write(folder .. "/s.sh", "#!/bin/sh\nexit 0\n")

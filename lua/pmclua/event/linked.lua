@@ -122,10 +122,11 @@ local function expanded(self, object, text)
     :gsub("%$(%u+)", values)))
 end
 
--- The folders of a search path.
+-- The folders of a search path; an empty one is the working directory.
 local function folders_of(self, object, path)
-  return lists.map(lists.collect((path or ""):gmatch "[^:;]+"), function(folder)
-    return expanded(self, object, folder)
+  if not path or path == "" then return {} end
+  return lists.map(lists.collect((path .. ":"):gmatch "([^:;]*)[:;]"), function(folder)
+    return folder == "" and (self.cwd or ".") or expanded(self, object, folder)
   end)
 end
 

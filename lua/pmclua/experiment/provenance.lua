@@ -1,7 +1,7 @@
 --- provenance.lua: everything that a stored result must contain so that others can repeat its experiment.
 --
 -- These are the script with its arguments, what is checked out where it runs, and for each workload what was run: sources, compiler and flags,
--- hashes of programs and libraries, those that LD_PRELOAD and LD_LIBRARY_PATH bring in among them. Of the
+-- hashes of programs and libraries, those that LD_PRELOAD, LD_AUDIT and LD_LIBRARY_PATH bring in among them. Of the
 -- environment it has what the script sets, and the few variables that change what programs do. Values whose
 -- names look secret are left out.
 
@@ -14,8 +14,8 @@ local paths = require "pmclua.host.paths"
 local M = {}
 
 -- Variables that change what a program does or how fast it is.
-local VARIABLES = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
-  "LC_ALL", "LANG", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMAXPROCS" }
+local VARIABLES = { "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES",
+  "MALLOC_ARENA_MAX", "LC_ALL", "LANG", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMAXPROCS" }
 
 -- ---- the whole ---------------------------------------------------------------------------------------------
 

@@ -207,8 +207,7 @@ function Kernel:facts(levels, how)
     facts.params = facts.params or {}
     facts.params[name] = shellwords.fill(tostring(value), levels)
   end
-  facts.libraries = evidence.hashes(require("pmclua.workload.libraries").brought(paths.runner(),
-    { LD_PRELOAD = os.getenv "LD_PRELOAD", LD_LIBRARY_PATH = os.getenv "LD_LIBRARY_PATH" }))
+  facts.libraries = evidence.hashes(require("pmclua.workload.libraries").of_environment(paths.runner()))
   if self.library then
     facts.library = self:object(how.session, levels)
     facts.library_hash = evidence.identity(facts.library)

@@ -1,5 +1,5 @@
---- libraries.lua: the libraries that LD_PRELOAD and LD_LIBRARY_PATH bring into a workload: those that it would not have
--- loaded from where it loads them without these variables.
+--- libraries.lua: the libraries that LD_PRELOAD, LD_AUDIT and LD_LIBRARY_PATH bring into a workload: those that it would
+-- not have loaded from where it loads them without these variables.
 --
 -- Files are read, and nothing is run. Where a command is a script, they are those of its interpreter.
 
@@ -9,6 +9,8 @@ local lists = require "pmclua.base.lists"
 local shellwords = require "pmclua.workload.shellwords"
 
 local M = {}
+
+M.VARIABLES = { "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH" }
 
 local MOST_INTERPRETERS = 4             -- as in Linux
 
@@ -54,15 +56,26 @@ end
 
 --- The paths of these libraries.
 ---@param program string?
----@param environment { LD_PRELOAD: string?, LD_LIBRARY_PATH: string? }
+---@param environment { LD_PRELOAD: string?, LD_AUDIT: string?, LD_LIBRARY_PATH: string? }
 ---@param cwd? string
 ---@return string[]
 function M.brought(program, environment, cwd)
-  local preload, library_path = environment.LD_PRELOAD, environment.LD_LIBRARY_PATH
-  if (preload or "") == "" and (library_path or "") == "" then return {} end
+  local library_path = environment.LD_LIBRARY_PATH or ""
+  -- An auditing library is looked for as a preloaded one is.
+  local preload = ("%s:%s"):format(environment.LD_PRELOAD or "", environment.LD_AUDIT or "")
+  if preload == ":" and library_path == "" then return {} end
   local usual = lists.set(paths_of(program, cwd))
   local all = lists.joined { preloaded_files(cwd, preload), paths_of(program, cwd, library_path, preload) }
   return lists.unique(lists.where(all, function(path) return not usual[path] end))
+end
+
+--- The same of a program in the environment of this process.
+---@param program string
+---@return string[]
+function M.of_environment(program)
+  local environment = {}
+  for _, name in ipairs(M.VARIABLES) do environment[name] = os.getenv(name) end
+  return M.brought(program, environment)
 end
 
 --- The same of a command.
@@ -71,13 +84,13 @@ end
 ---@return string[]
 function M.of_command(command, levels)
   local environment = {}
-  for _, name in ipairs { "LD_PRELOAD", "LD_LIBRARY_PATH" } do
+  for _, name in ipairs(M.VARIABLES) do
     local value = command.env and command.env[name]
     if value == nil then environment[name] = os.getenv(name)
     elseif value then environment[name] = shellwords.fill(tostring(value), levels) end
   end
   local mine = through_env(command, shellwords.fill_all(command.argv, levels), environment)
-  if not mine or not (environment.LD_PRELOAD or environment.LD_LIBRARY_PATH) then return {} end
+  if not mine or not next(environment) then return {} end
   local cwd = command.cwd and shellwords.fill(command.cwd, levels)
   return M.brought(loaded_program(mine, levels), environment, cwd)
 end
