@@ -1,5 +1,7 @@
 -- Results as a whole: their cells, what narrows and compares them, what is asked of them by name.
 
+local json = require "dkjson"
+local lists = require "pmclua.base.lists"
 local result = require "pmclua.result"
 local made = require "tests.support.results"
 local support = require "tests.support"
@@ -277,5 +279,30 @@ describe("a result with another baseline", function()
     assert.matches("no workload is 'row': did you mean 'rows'?", refused "row", 1, true)
     assert.matches("no n is '3': there are 256 and 512", refused { n = 3 }, 1, true)
     assert.matches("no factor is called 'm'", refused { m = 3 }, 1, true)
+  end)
+end)
+
+describe("a comparison over a factor that an element's cost is computed with", function()
+  it("has one verdict in the report, in JSON and for scripts", function()
+    local function counts(base)
+      return { support.sequence(8, function(i) return base + i % 5 end),
+        support.sequence(8, function(i) return 3 * base + i % 7 end) }
+    end
+    local swept = made.result(made.header { events = { made.event "cycles", made.event "instructions" },
+      pass_events = { { 1, 2 } }, primary = "cycles", baseline = { n = 256 }, per = { element = "n" } },
+      lists.joined { made.records(counts(1000)),
+        made.records(counts(1010), { cell = 2, levels = { n = 512 } }) })
+    local compared = swept:compare()
+    local rows = compared.pairs[1].rows
+    assert.same({ 1, 3 }, { compared.primaries, compared.others })
+    assert.same({ "cycles", "instructions", "cycles_per_element", "instructions_per_element" },
+      lists.column(rows, "name"))
+    assert.matches("* primary; the others corrected for 3 comparisons", (swept:report {}), 1, true)
+    assert.matches("* primary; the others corrected for 3 comparisons", tostring(compared), 1, true)
+    local stated = json.decode(swept:report { format = "json" }).comparisons[1].verdicts
+    for i, row in ipairs(rows) do
+      assert.same({ row.name, row.verdict.level, row.verdict.verdict },
+        { stated[i].name, stated[i].level, stated[i].verdict })
+    end
   end)
 end)

@@ -195,8 +195,8 @@ local function lay_out(result, grid, swept, about)
   return laid
 end
 
-local function compare(result, names)
-  local comparison = result.header.baseline and result:compare { names = names }
+local function compare(result)
+  local comparison = result.header.baseline and result:compare {}
   return comparison and #comparison.pairs > 0 and comparison or nil
 end
 
@@ -215,13 +215,12 @@ end
 
 --- Tables for each quantity that was counted anywhere, the primary one first, and one of the others with the reasons.
 ---@param result pmclua.Result
----@param names string[] that are shown
----@param compared string[] that are compared, be they shown or not
+---@param names string[] that are shown; all are compared
 ---@return pmclua.ReportBlock[]
-function M.tables(result, names, compared)
+function M.tables(result, names)
   local shown, tables = result:list(), {}
   local swept = cells.swept(shown)
-  local grid, comparison = arrange(shown, swept), compare(result, compared)
+  local grid, comparison = arrange(shown, swept), compare(result)
   local function is_primary(name) return name == result.header.primary end
   for _, name in ipairs(lists.first_those(names, is_primary)) do
     local verdicts = verdicts_of(grid, comparison, name)

@@ -90,16 +90,6 @@ local function has_sweep(result)
   end)
 end
 
--- Events and metrics; also costs of one element, where an element is not the same of both sides.
-local function compared_names(result)
-  local list, baseline = M.names(result), result.header.baseline
-  local function differs(name) return result.factor_by_name[name] and baseline[name] ~= nil end
-  for _, metric in ipairs(type(baseline) == "table" and result.per_metrics or {}) do
-    if lists.any(metric.needs, differs) then list[#list + 1] = metric.name end
-  end
-  return list
-end
-
 local function add_tree(tables, result)
   local tree = result:topdown()
   if not tree or #tree.nodes < 2 then return tables end
@@ -125,7 +115,7 @@ end
 -- Everything is compared, so that verdicts do not depend on what is shown.
 local function compared_of(result, names)
   if not result.header.baseline then return nil end
-  local comparison = result:compare { names = compared_names(result) }
+  local comparison = result:compare {}
   for _, pair in ipairs(names and comparison.pairs or {}) do
     local by_name = lists.by(pair.rows, "name")
     pair.rows = lists.map(names, function(name) return by_name[name] end)
@@ -144,7 +134,7 @@ local function tables_of_cells(result, names, options)
   local shown = result:list()
   local several = #shown > 1
   if several and options.columns then return side_by_side(result, names, options.columns) end
-  if several and has_sweep(result) then return sweep.tables(result, names, M.names(result)) end
+  if several and has_sweep(result) then return sweep.tables(result, names) end
   local comparison = several and compared_of(result, options.show and names)
   local tables = comparison and require("pmclua.report.compared").tables(comparison) or {}
   return #tables > 0 and add_tree(tables, result)

@@ -149,8 +149,15 @@ function M.pairs(result, baseline) return find_pairs(result, partial_cell(result
 
 -- ---- what is compared --------------------------------------------------------------------------------
 
-local function chosen_names(result, asked)
-  if not asked then return names.quantities(result) end
+-- Events and metrics; also costs of one element, where an element is not the same of both sides.
+local function all_names(result, baseline)
+  local function differs(name) return result.factor_by_name[name] and baseline[name] ~= nil end
+  local costs = lists.where(result.per_metrics, function(metric) return lists.any(metric.needs, differs) end)
+  return lists.append(names.quantities(result), lists.column(costs, "name"))
+end
+
+local function chosen_names(result, asked, baseline)
+  if not asked then return all_names(result, baseline) end
   return lists.map(type(asked) == "string" and { asked } or asked, function(name)
     local field = text.field(tostring(name))
     names.check(result, field)
@@ -251,7 +258,7 @@ end
 ---@return pmclua.Comparison
 function M.new(result, options)
   local baseline = partial_cell(result, options.baseline)
-  local matched, list = find_pairs(result, baseline), chosen_names(result, options.names)
+  local matched, list = find_pairs(result, baseline), chosen_names(result, options.names, baseline)
   local primary = result.header.primary
   -- A run that a stop rule ended has a level of its own.
   local level = options.level or result.header.level or verdict.DEFAULT_LEVEL
