@@ -1,5 +1,6 @@
 -- The processes that repetitions of kernels run in: what varies between them is in the verdicts.
 
+local json = require "dkjson"
 local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local processes = require "pmclua.experiment.processes"
@@ -172,6 +173,22 @@ describe("kernels that are compared", function()
     local r = pmc.measure(kernel "a",
       { events = "duration_time", repetitions = 12, quiet = true, store = false })
     assert.is_nil((r:cells()():clusters()))
+  end)
+
+  it("are of one process where a limit is relative to one of them, and the gate says so", function()
+    need()
+    local function gate_of(count, limit)
+      local r = compare { repetitions = 8, processes = count }
+      return r:gate { limits = { limit }, against = "a" }
+    end
+    local limits = { ["duration_time <= +900%"] = "holds: ", ["duration_time <= -90%"] = "fails: " }
+    for limit, words in pairs(limits) do
+      local gate = gate_of(1, limit)
+      assert.matches(words .. ".*; all repetitions of a kernel are of one process: ", tostring(gate))
+      assert.same({ tostring(gate):match "all repetitions.*" }, gate.results[1].doubts)
+      assert.same(gate.results[1].doubts, json.decode(gate:report { format = "json" }).limits[1].doubts)
+      assert.is_nil(gate_of(8, limit).results[1].doubts)
+    end
   end)
 
   -- A run is cut off after so many records, and resumed.

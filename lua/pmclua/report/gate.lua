@@ -62,6 +62,10 @@ end
 
 local function by_means(row) return row.by_means and "; " .. words.BY_MEANS or "" end
 
+local function doubts(row)
+  return table.concat(lists.map(row.doubts or {}, function(doubt) return "; " .. doubt end))
+end
+
 -- The reason without what needed what.
 local function reason(row)
   return row.is_whole and text.safe(row.reason) or words.brief((row.reason:gsub("^needs .-: ", "")))
@@ -70,7 +74,7 @@ end
 -- A limit of times that failed, and what the second run says.
 local function said_twice(row)
   if row.state == "fail" then
-    return ("fails: %s; and again, tried once more: %s"):format(seen(row), seen(row.again))
+    return ("fails: %s; and again, tried once more: %s%s"):format(seen(row), seen(row.again), doubts(row))
   end
   return ("undecided: it failed at first: %s; and not again, tried once more: %s"):format(seen(row),
     M.said(row.again))
@@ -86,7 +90,7 @@ function M.said(row)
   local what = seen(row) .. jitter(row)
   local about = by_means(row) .. odd(row)
   if row.state == "undecided" then return "undecided: " .. what .. blind(row) .. about end
-  return (row.state == "fail" and "fails: " or "holds: ") .. what .. about
+  return (row.state == "fail" and "fails: " or "holds: ") .. what .. about .. doubts(row)
 end
 
 local function line_of(row)
@@ -182,7 +186,7 @@ function M.words(gate)
   local lacking = lists.where(passed, function(row) return (row.missing or 0) > 0 end)
   lines = lists.joined { lines, lists.map(lacking, unseen_line),
     lists.map(lists.where(passed, function(row) return row.jitter end), jitter_line),
-    lists.map(lists.where(passed, function(row) return row.odd_layout end), line_of),
+    lists.map(lists.where(passed, function(row) return row.odd_layout or row.doubts end), line_of),
     cause_lines(gate), { assumption(rows) }, lists.map(gate.remarks or {}, text.safe) }
   return terminal.spelled("gate: " .. table.concat(lines, "\ngate: ")) .. "\n"
 end
@@ -243,8 +247,9 @@ local FORMAT = 1                -- of the facts; changes with the meaning of any
 local ORDER = { "format", "state", "experiment", "started", "notes", "remarks", "host", "baselines", "limits",
   "limit", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high", "detectable", "runs",
   "spread", "assumed_spread", "jitter", "needed", "repetitions", "missing", "reason", "layouts",
-  "odd_layout", "others", "again", "causes", "sentences", "event", "parts", "function", "source", "line",
-  "caller", "callee", "a", "b", "difference", "share", "path", "hostname", "cpu", "microcode", "os_kernel" }
+  "odd_layout", "others", "doubts", "again", "causes", "sentences", "event", "parts", "function", "source",
+  "line", "caller", "callee", "a", "b", "difference", "share", "path", "hostname", "cpu", "microcode",
+  "os_kernel" }
 
 local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ratio", "low", "high",
   "detectable", "runs", "spread", "jitter", "needed", "repetitions", "missing", "reason",
@@ -253,7 +258,7 @@ local FIELDS = { "state", "cell", "unit", "observed", "allowed", "baseline", "ra
 local function row_entry(row)
   local out = json.fields(row, FIELDS)
   out.limit, out.assumed_spread = row.text, row.is_assumed == true
-  out.odd_layout = row.odd_layout or json.null
+  out.odd_layout, out.doubts = row.odd_layout or json.null, row.doubts
   out.again = row.again and json.fields(row.again, FIELDS) or json.null
   return out
 end

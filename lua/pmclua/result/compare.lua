@@ -230,7 +230,7 @@ end
 local function row_of(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
-    primary = name == options.primary, doubts = doubts.of(pair, name) }
+    primary = name == options.primary, doubts = doubts.of(pair, { needs = { name } }) }
   local absent = a.n == 0 and a or b.n == 0 and b
   row.why = absent and absent.why or why_unlike(pair, name)
   if absent or row.why then return row end

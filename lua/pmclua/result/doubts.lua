@@ -30,9 +30,9 @@ local function other_iterations(pair)
 end
 
 -- An interval of repetitions in one process does not cover how processes differ; Valgrind fixes that.
-local function one_process(pair, name)
+local function one_process(pair, quantity)
   local result = pair.cell.result
-  local is_of_another = result.header.target ~= nil or values.is_simulated(result, { needs = { name } })
+  local is_of_another = result.header.target ~= nil or values.is_simulated(result, quantity)
   if is_of_another or clusters.of(pair.cell) or clusters.of(pair.baseline) then return nil end
   return "all repetitions of a kernel are of one process: what that happened to get (addresses, pages, what "
     .. "its setup draws) may be the difference; processes = 15 draws it"
@@ -40,13 +40,13 @@ end
 
 --- Doubts about a pair of cells.
 ---@param pair pmclua.ComparedPair
----@param name string of the quantity that is compared
+---@param quantity { needs: string[] } what is compared: the names of its events
 ---@return string[]
-function M.of(pair, name)
+function M.of(pair, quantity)
   local list = {}
   if not are_kernels(pair) then return list end
   list[#list + 1] = other_iterations(pair)
-  list[#list + 1] = one_process(pair, name)
+  list[#list + 1] = one_process(pair, quantity)
   return list
 end
 

@@ -40,6 +40,7 @@ local Gate = require("pmclua.public.class").new("results", "gate", "causes")
 ---@field paired boolean? the baseline ran in the same blocks
 ---@field is_same boolean? nothing was run: both sides are the same program
 ---@field is_timed boolean? it is on a time, or computed from one
+---@field doubts string[]? what keeps a limit that holds or fails from being sure
 ---@field again pmclua.GateRow? of a limit that failed at first: what a second run says
 
 function Gate:__tostring() return self:summary() end
@@ -163,7 +164,7 @@ end
 
 local function against_own(result, against)
   return lists.map(require("pmclua.result.compare").pairs(result, against), function(pair)
-    return { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired }
+    return { cell = pair.cell, befores = { pair.baseline }, paired = pair.paired, pair = pair }
   end)
 end
 
@@ -196,6 +197,14 @@ local function why_unfinished(result, whose)
   local count = is_fixed and ("%d of %s"):format(most, text.plural(planned, "repetition"))
     or text.plural(most, "repetition")
   return ("%s %s, after %s"):format(whose, ending, count)
+end
+
+-- What the two sides of a limit differ in, or have in common, besides what is compared.
+local function doubts_of(limit, item, row)
+  local is_decided = row.state == "pass" or row.state == "fail"
+  local list = is_decided and limit.relative and item.pair
+    and require("pmclua.result.doubts").of(item.pair, limit) or {}
+  return #list > 0 and list or nil
 end
 
 -- A partial run can break a limit; it cannot show that one holds.
@@ -239,6 +248,7 @@ local function rows_of(result, baselines, runs, gated, limits, options)
             any_cpu = options.any_cpu, any_arguments = options.any_arguments })
         row.cell, row.unit = item.cell:label(), unit_of(result, limit)
         cut_short(row, why or limit.relative and why_before)
+        row.doubts = doubts_of(limit, item, row)
         return row
       end
       rows[#rows + 1] = not limit.relative and row_at() or false
