@@ -26,7 +26,8 @@
  * and the reason. Names are told apart by their first 63 bytes. Marks may not be set in signal handlers.
  *
  * A program that cannot use the table, as in a container, on another machine, as another user or with more rights, says
- * so once on its standard error, and counts nothing.
+ * so once on its standard error, and counts nothing. One whose environment was emptied (env -i, sudo, su -) cannot tell
+ * that from being run otherwise, and is silent; pmclua says it: sudo --preserve-env=PMCLUA_MARKS hands it on.
  *
  * This file is all there is to it: gnu99 or C++11 on Linux, gcc or clang, and the C library. Other
  * languages call pmclua_mark_enter and pmclua_mark_leave, which do nothing outside pmclua either:
@@ -60,6 +61,7 @@ enum {
     PMCLUA_MARK_FREE = 0, PMCLUA_MARK_USED = 1, PMCLUA_MARK_LEFT = 2,
     PMCLUA_MARK_EMPTY = 8,           /* empty marks that each thread sets first, to show what one costs */
     PMCLUA_MARK_OPEN = 4096,         /* slots; more are opened before any entry is lost */
+    PMCLUA_MARK_NOT_TOLD = 999,      /* no errno: the environment does not name a table */
     PMCLUA_MARK_NAMES = 256          /* slots of one thread that its first memory has room for */
 };
 #define PMCLUA_MARK_MAGIC UINT64_C(0x334b52414d434d50)      /* "PMCMARK3" */
@@ -699,15 +701,22 @@ static inline struct pmclua_mark_table *pmclua_mark_open_table(const char *path)
     return NULL;
 }
 
-/* Says to its user, and by a name that this thread has for a moment to pmclua, that no mark of this program is
- * counted: pmclua can be in another mount namespace, or another user's. */
-static inline void pmclua_mark_say_unreached(const char *path, int errnum)
+/* Says to pmclua, by a name that this thread has for a moment, that no mark of this program is counted: pmclua can be
+ * in another mount namespace, or another user's. `own` gets the thread's name. */
+static inline void pmclua_mark_signal_unreached(char own[16], int errnum)
 {
-    char own[16] = "", said[16];
+    char said[16];
     snprintf(said, sizeof said, "pmclua lost %d", errnum);
     prctl(PR_GET_NAME, own, 0, 0, 0);
     prctl(PR_SET_NAME, said, 0, 0, 0);
     prctl(PR_SET_NAME, own, 0, 0, 0);
+}
+
+/* Says it to its user, too. */
+static inline void pmclua_mark_say_unreached(const char *path, int errnum)
+{
+    char own[16] = "";
+    pmclua_mark_signal_unreached(own, errnum);
     dprintf(STDERR_FILENO, "pmclua: the marks of '%s' are not counted: it cannot use their table, %s: %s\n", own, path,
             errnum == EPROTO ? "it is that of another version, or none" : strerror(errnum));
 }
@@ -728,9 +737,15 @@ PMCLUA_MARK_ONE void pmclua_mark_attach(void)
 {
     static int is_done;
     const char *path = getenv("PMCLUA_MARKS");
-    if (is_done || !path || !*path)
+    if (is_done)
         return;
     is_done = 1;
+    if (!path || !*path) {
+        /* Outside pmclua, or within it where the environment was emptied on the way here: who watches knows. */
+        char own[16] = "";
+        pmclua_mark_signal_unreached(own, PMCLUA_MARK_NOT_TOLD);
+        return;
+    }
     /* A program with more rights than who started it opens no file that he names. */
     int has_more_rights = getauxval(AT_SECURE) != 0;
     if (strcmp(path, ":valgrind") == 0 && !has_more_rights) {

@@ -202,7 +202,8 @@ struct pmclua_result {
     uint32_t unseen;                       /* why drops are unknown: ENOSPC: too many programs were executed to look
                                             * at all; another errno: of watching */
     struct pmclua_drop launcher;           /* a program of a command that has others do its work; pid 0: none */
-    uint32_t unreached;                    /* the errno of a program that could not reach the table of its marks */
+    uint32_t unreached;                    /* the errno of a program that could not reach the table of its marks, or
+                                            * PMCLUA_MARK_NOT_TOLD */
     uint32_t left;                         /* processes that a command left running */
     struct pmclua_drop first_left;
     uint32_t fault_known;                  /* of PMCLUA_CRASHED: 1: the OS kernel tells the address */
@@ -244,7 +245,7 @@ void pmclua_drops_note(struct pmclua_drops *drops, struct pmclua_mapped *files, 
 int pmclua_is_launcher(const char *name);
 /* By what was read: the first such program; NULL: none was seen. Valid until the next reading. */
 const struct pmclua_drop *pmclua_drops_launcher(const struct pmclua_drops *drops);
-/* The errno with which a program with marks could not reach their table; 0: none reported one. */
+/* Why a program with marks could not reach their table, as `unreached` of a result; 0: none reported it. */
 uint32_t pmclua_drops_unreached(const struct pmclua_drops *drops);
 void pmclua_drops_close(struct pmclua_drops *drops);
 

@@ -195,7 +195,8 @@ void pmclua_drops_close(struct pmclua_drops *drops)
 
 /* ---- reading ---- */
 
-/* A program whose marks have no table takes this name for a moment, and the errno (pmclua_mark.h). */
+/* A program whose marks have no table takes this name for a moment, and the errno or PMCLUA_MARK_NOT_TOLD
+ * (pmclua_mark.h). */
 static const char UNREACHED[] = "pmclua lost ";
 
 static void note_name(struct pmclua_drops *drops, const char *name)

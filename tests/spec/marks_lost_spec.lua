@@ -140,6 +140,19 @@ describe("marks", function()
       assert.equal("counted", (status_of(result)))
     end)
 
+    it("as its environment was emptied, too, though the program itself is silent", function()
+      local path = program "nested"
+      local why = "a program could not use the table of its marks: PMCLUA_MARKS was not in its environment"
+      for script, region in pairs { [("env -i %s; %s"):format(path, path)] = "outer",
+        ["exec env -u PMCLUA_MARKS " .. path] = "(lost marks)" } do
+        local _, _, result = measured(script)
+        assert.equal(why, result.remarks[1])
+        assert.same({ "incomplete", why }, { status_of(result, region) })
+        assert.equal("counted", (status_of(result)))
+        assert.equal(77, result:gate { limits = "page_faults <= 100000" }:status())
+      end
+    end)
+
     it("are said to be lost where there are no others", function()
       local _, _, result = measured("PMCLUA_MARKS=/nowhere " .. program "nested")
       assert.equal("incomplete", (status_of(result, "(lost marks)")))

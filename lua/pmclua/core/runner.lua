@@ -190,6 +190,13 @@ end
 
 local RESULT_FIELDS = 40
 
+-- As pmclua_mark.h says it: no errno.
+local NOT_TOLD = 999
+
+local function unreached_text(errnum)
+  return errnum == NOT_TOLD and "PMCLUA_MARKS was not in its environment" or core.errno_text(errnum)
+end
+
 -- Written field by field into a table that has room for them: each repetition has one, and where a constructor
 -- was loaded as bytecode LuaJIT has forgotten its size and makes room twelve times.
 local function result_table(result)
@@ -218,7 +225,7 @@ local function result_table(result)
     into.left = { count = result.left, pid = first.pid, name = ffi.string(first.name) }
   end
   if result.launcher.pid ~= 0 then into.launcher = ffi.string(result.launcher.name) end
-  if result.unreached ~= 0 then into.unreached = core.errno_text(result.unreached) end
+  if result.unreached ~= 0 then into.unreached = unreached_text(result.unreached) end
   if result.unseen ~= 0 then into.unseen = core.errno_name(result.unseen) end
   if result.untraced > 0 then into.untraced = core.errno_name(result.untraced) end
   if result.drops > 0 then into.dropped = ffi.string(result.drop.name) end
