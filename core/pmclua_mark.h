@@ -15,6 +15,8 @@
  * every mark, so that no thread's marks touch another's. What lies between is added to a table in a file
  * that pmclua made and reads. A child made by fork, and a program that is executed, has marks too.
  *
+ * In each thread every event takes one of the descriptors that the program may have (ulimit -n).
+ *
  * In recursion the counts of the outermost entry are summed, and every entry is counted.
  * Where several of a name are open in a thread, an end is that of the one begun in the same call of a function,
  * else of the latest: so coroutines that take turns on a thread have entries of their own, though what a

@@ -46,6 +46,7 @@ describe("a launched program", function()
     local touch = part(result, "touch")
     assert.is_nil(touch.page_faults.median)
     assert.matches("rank 1: marks are not counted", touch.page_faults.why, 1, true)
+    assert.matches("<incomplete>: rank 1: marks are not counted", result:report { width = 300 }, 1, true)
   end)
 
   it("whose ranks have different CPUs says so, with their nodes", function()

@@ -164,9 +164,10 @@ function M.status(status) return STATUS[status] or "<" .. status .. ">" end
 function M.brief(why)
   -- The colons in an event's name ("valgrind::instructions") end nothing.
   local reason = text.safe(why or ""):gsub("::", "\1")
-  local brief = reason:gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
+  local rank = reason:match "^rank %d+: " or ""
+  local brief = reason:sub(#rank + 1):gsub("^cannot open '.-': ", ""):gsub("^needs ([^:,]+): .*$", "needs %1")
   brief = brief:match "^(.-)[;:]" or brief
-  return ((brief:match "^(.-)%s+%(" or brief):gsub("%s+$", ""):gsub("\1", "::"))
+  return rank .. (brief:match "^(.-)%s+%(" or brief):gsub("%s+$", ""):gsub("\1", "::")
 end
 
 --- Why there is no number, on one line: "<not supported>: this virtual machine has no PMU".
