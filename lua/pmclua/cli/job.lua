@@ -56,7 +56,8 @@ end
 -- ---- the job ---------------------------------------------------------------------------------------------------
 
 -- Options that may differ between shards of a job: those with a value, and flags.
-local OWN = { job = "value", shard = "value", output = "value", quiet = "flag" }
+local OWN = { job = "value", shard = "value", output = "value", quiet = "flag", ["any-host"] = "flag",
+  ["any-cpu"] = "flag" }
 
 -- The arguments that make the experiment what it is.
 local function arguments_of(words)
