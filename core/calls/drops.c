@@ -237,9 +237,9 @@ static void note_mapping(const struct pmclua_drops *drops, const struct mapping 
 
 /* Names as ps shows them: 15 letters at most. */
 static const char *const launchers[] = {
-    "aprun", "at", "blaunch", "bsub", "crictl", "ctr", "dbclient", "docker", "flux-run.py", "flux-submit.py", "incus",
-    "jsrun", "kubectl", "lsrun", "lxc", "machinectl", "nerdctl", "oc", "podman-remote", "prun", "qrsh", "qsub", "rsh",
-    "run0", "sbatch", "srun", "ssh", "systemd-run",
+    "aprun", "at", "blaunch", "bsub", "condor_submit", "crictl", "ctr", "dbclient", "docker", "flux-run.py",
+    "flux-submit.py", "incus", "jsrun", "kubectl", "lsrun", "lxc", "machinectl", "nerdctl", "oarsub", "oc", "pbsdsh",
+    "podman-remote", "prun", "qrsh", "qsub", "rsh", "run0", "sbatch", "srun", "ssh", "systemd-run",
 };
 
 int pmclua_is_launcher(const char *name)
