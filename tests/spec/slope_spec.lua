@@ -114,8 +114,37 @@ describe("what is computed from slopes", function()
   it("has no interval of few points, or of points that cannot be taken together", function()
     assert.same({ nil, "3 points are too few to be resampled" },
                 { stats.slopes({ { x = { 1, 2, 3 }, y = { 1, 2, 4 } } }, first) })
+    assert.same({ nil, "too few points to resample that are not at x = 1: 3 of the 4 that are needed" },
+      { stats.slopes({ { x = { 1, 2, 1, 2, 1, 2 }, y = { 5, 9, 6, 8, 4, 9 } } }, first) })
     assert.same({ nil, "11 points cannot be paired with 12" },
                 { stats.slopes({ { x = x, y = y }, { x = { unpack(x, 2) }, y = { unpack(y, 2) } } }, first) })
+  end)
+end)
+
+describe("a line through few points", function()
+  it("is not resampled where it hangs on fewer than four points that are not at the commonest x", function()
+    local function why(...) return select(2, stats.bootstrap({ ... }, { 3, 5, 9, 2, 8, 6, 1, 7 })) end
+    assert.equal("too few points to resample that are not at x = 2: 3 of the 4 that are needed",
+      why(1, 1, 1, 2, 2, 2, 2, 2))
+    assert.equal("too few points to resample that are not at x = 1: 1 of the 4 that are needed",
+      why(1, 1, 1, 5, 1, 1, 1, 1))
+    assert.is_nil(why(1, 1, 1, 1, 2, 2, 2, 2))
+    assert.is_nil(why(1, 1, 1, 1, 2, 3, 4, 5))
+    assert.is_truthy(stats.bootstrap({ 1, 1, 1, 5, 1, 1 }, { 2, 2, 2, 10, 2, 2 }))     -- on a line
+  end)
+
+  it("that is resampled at two x, four points each, holds the slope in 9 of 10 skewed experiments", function()
+    local random, held = stats.random(4, "two x"), 0
+    for seed = 1, 300 do
+      local x, y = {}, {}
+      for i = 1, 8 do
+        x[i] = 200 * (i % 2 + 1)
+        y[i] = 100 + 2 * x[i] + 20 * math.exp(random:normal())
+      end
+      local b = stats.bootstrap(x, y, { seed = seed, resamples = 300 }).b
+      held = held + (b.low <= 2 and 2 <= b.high and 1 or 0)
+    end
+    assert.is_true(held >= 270, held)
   end)
 end)
 

@@ -176,6 +176,13 @@ local function prepare_all(list)
   return prepared, least, are_clusters
 end
 
+local function why_few_apart(list)
+  for _, series in ipairs(list) do
+    local why = line.why_few_apart(series.x)
+    if why then return why end
+  end
+end
+
 --- The interval of what is computed from the slopes of several series, by resampling their clusters (Efron,
 --- Tibshirani: "An Introduction to the Bootstrap", 9.5). Few clusters with slopes of their own widen it
 --- (distribution.expanded_level): simulated, 5 to 30 of them, 95 % intervals cover 94 to 98 %, and without 92 to 97.
@@ -189,6 +196,8 @@ function M.bootstrap(list, compute, options)
   options = options or {}
   local prepared, least, are_clusters = prepare_all(list)
   if not prepared then return nil, least end
+  local why = least >= FEWEST and why_few_apart(list)
+  if why then return nil, why end
   local generator, values = random.new(options.seed or 0, "slopes"), {}
   local wanted = least < FEWEST and 0 or options.resamples or RESAMPLES
   for _ = 1, wanted do
