@@ -52,7 +52,7 @@ describe("a launcher", function()
     return { cell.page_faults.status, cell.duration_time.status }
   end
 
-  for _, name in ipairs { "srun", "docker", "systemd-run" } do
+  for _, name in ipairs { "srun", "docker", "systemd-run", "pbsdsh" } do
     it(("is known by its name, %s, and its counts are not taken for its program's"):format(name), function()
       local result = measure(launcher(name) .. " true")
       assert.same({ "launcher", "counted" }, statuses(result))

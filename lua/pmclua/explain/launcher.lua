@@ -12,6 +12,7 @@ local QUEUE, SYSTEMD = "the batch system", "systemd"
 
 -- Others have it done by another process.
 local WHO = { srun = SLURM, sbatch = QUEUE, qsub = QUEUE, qrsh = QUEUE, bsub = QUEUE, at = "atd",
+  pbsdsh = QUEUE, oarsub = QUEUE, condor_submit = QUEUE,
   docker = CONTAINERS, nerdctl = CONTAINERS, ctr = CONTAINERS, crictl = CONTAINERS, ssh = REMOTE,
   rsh = REMOTE, dbclient = REMOTE, ["systemd-run"] = SYSTEMD, run0 = SYSTEMD, machinectl = SYSTEMD }
 
