@@ -176,6 +176,10 @@ describe("the exit status", function()
     assert.equal(1, run({}, { stdin = DECLARED }).status)
     assert.equal(1, run({ "-e", DECLARED }).status)
     assert.equal(5, run({ script(DECLARED .. "return 5") }).status)
+    local path = support.write(support.folder() .. "/declares.lua", DECLARED .. "return declared")
+    local env = { LUA_PATH = path:gsub("declares", "?") }
+    assert.equal(1, run({ "-l", "declares" }, { env = env }).status)
+    assert.equal(0, run({ "-l", "declares", "-e", "declares:plan()" }, { env = env }).status)
   end)
 
   it("is that of the run where the experiment is returned, run or planned, or one of several is", function()

@@ -174,10 +174,11 @@ end
 
 local function run_step(step, scope, is_last)
   if step.kind == "module" then
-    local ok, result = M.guard(function() return require(step.text) end)
-    if not ok then return report(result) end
-    _G[step.text] = result
-    return report_bad_end()
+    local ok, result = M.guard(function()
+      _G[step.text] = require(step.text)
+      return conclude(is_last)
+    end)
+    return ok and result or report(result)
   end
   local chunk, why = loadstring(step.text, "=(command line)")
   return run(chunk, why, scope, {}, is_last)
