@@ -1,6 +1,7 @@
 -- Programs that have others do their work: what these do is no child's, is in no count, and is said beside the number.
 
 local json = require "dkjson"
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -13,6 +14,29 @@ int main(void)
     madvise(m, 2000 * 4096, MADV_NOHUGEPAGE);
     for (int i = 0; i < 2000; i++) m[i * 4096] = 1;
     pmclua_mark_end("work");
+    return 0;
+}
+]]
+
+-- 200 threads, each with an entry of 10 page faults.
+local DIVIDED = [[
+#include <pmclua_mark.h>
+static void *work(void *unused)
+{
+    char *m = (char *)mmap(0, 10 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pmclua_mark_begin("work");
+    for (int i = 0; i < 10; i++) m[i * 4096] = 1;
+    pmclua_mark_end("work");
+    munmap(m, 10 * 4096);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 200; i++) {
+        if (pthread_create(&thread, 0, work, 0)) return 1;
+        pthread_join(thread, 0);
+    }
     return 0;
 }
 ]]
@@ -137,6 +161,20 @@ describe("a launcher", function()
     assert.matches("counted 2000 of page%-faults, and the whole run %d+: it lacks what srun had", said)
     for cell in pmc.load(path):cells() do
       assert.equal(cell.region and "counted" or "incomplete", cell.page_faults.status)
+    end
+  end)
+
+  it("is one, too, where the parts are entries or threads, each of which has less", function()
+    support.need(support.have "cc", "no C compiler")
+    local source = support.write(folder .. "/divided.c", DIVIDED)
+    local include = "-I" .. support.root .. "/core"
+    local divided = support.build(folder .. "/divided", "cc", "-O1", include, source, "-lpthread")
+    for _, option in ipairs { "--entries", "--per-thread" } do
+      local words = { "stat", "--marks", option, "-e", "page-faults", "--" }
+      local run = support.pmclua(lists.joined { words, { launcher "srun", divided } })
+      assert.equal(125, run.status, run.err)
+      assert.matches("its part 'work' counted 2000 of page-faults", (run.err:gsub("%s+", " ")), 1, true)
+      assert.equal(0, support.pmclua(lists.joined { words, { divided } }).status)
     end
   end)
 end)

@@ -127,6 +127,14 @@ local function thread_parts(mark, result)
   end)
 end
 
+-- Where a part is an entry or a thread, the sums of all of them: a whole run has no less. nil: they are the parts.
+local function sums_of(self, marks_read, result)
+  if not (self.regions.entries or self.regions.by) then return nil end
+  return lists.map(marks_read, function(mark)
+    return mark.ended > 0 and not marks.has_moved(mark) and sum_part(mark, result) or nil
+  end)
+end
+
 local function parts_of(self, mark, result)
   -- A mark that has moved has no entries: those seen belong to other marks.
   if marks.has_moved(mark) then
@@ -181,7 +189,7 @@ function Marking:around(pass, fn)
   local counted, facts = self.table:read()
   facts.unreached = result.unreached
   self.said:append(marks.remarks(counted, facts, names_of(self, groups)))
-  result.parts = {}
+  result.parts, result.sums = {}, sums_of(self, counted, result)
   add_parts(self, result.parts, counted, result)
   return result
 end

@@ -103,6 +103,16 @@ function M.parts(step, result, pass, events)
   return list
 end
 
+--- The records of a result's sums over its parts, where these are entries or threads; nil: its parts are sums.
+---@param step table
+---@param result table of the session, or of Counter:around
+---@param pass table of the plan
+---@param events pmclua.Event[]
+---@return table[]?
+function M.sums(step, result, pass, events)
+  return result.sums and M.parts(step, { parts = result.sums }, pass, events)
+end
+
 --- A region's part of a repetition; its counts are still to come.
 ---@param name string of the region
 ---@param result table of the repetition

@@ -199,7 +199,7 @@ local function records_of(self, step, result)
   local parts = records.parts(step, result, pass, events)
   record.host = record.host or self.host
   for _, part in ipairs(parts) do part.host = part.host or self.host end
-  local problem = self.missing:check(record, parts)
+  local problem = self.missing:check(record, records.sums(step, result, pass, events) or parts)
   self.problem = self.problem or problem
   return record, parts
 end
