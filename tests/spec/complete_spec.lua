@@ -3,11 +3,13 @@
 
 local expect = require "pmclua.experiment.expect"
 local json = require "dkjson"
+local lists = require "pmclua.base.lists"
 local made = require "tests.support.results"
 local metric = require "pmclua.metric"
 local profiles = require "tests.support.profiles"
 local store = require "pmclua.store"
 local support = require "tests.support"
+local why = require "pmclua.why"
 
 local sequence = support.sequence
 local WENT = "CPU 1 went offline: counted only until then"
@@ -44,6 +46,29 @@ local function result_of(remarks, cycles_of, more)
   result.status = "complete"
   result.remarks = remarks
   return result
+end
+
+-- Cycles of a command that grow with n: `cycles_of(n, index)`, else a thousand for each.
+local function growth_of(remarks, cycles_of)
+  local sizes, cells, list = { 1000, 2000, 4000, 8000 }, {}, {}
+  for cell, n in ipairs(sizes) do
+    cells[cell] = { workload = "old", levels = { n = n } }
+    for index = 1, 10 do
+      list[#list + 1] = made.record({ 5, cycles_of and cycles_of(n, index) or 1000 * n },
+        { workload = "old", levels = { n = n }, cell = cell, index = index, order = #list, exit = 0 })
+    end
+  end
+  local result = made.result(header { factors = { { "n", sizes } }, cells = cells, primary = "cycles" }, list)
+  result.remarks = remarks
+  return result:fit("n", { names = "cycles", exponent = 1 })[1]
+end
+
+-- The names of what differs besides times, and what is said to be absent.
+local function suspected(result)
+  local found = why.of(result, { a = "old", b = "new" })
+  local absent = {}
+  for _, about in ipairs(found.absent) do absent[#absent + 1] = about.what .. ": " .. about.why end
+  return lists.column(found.suspects, "title"), table.concat(absent, "\n")
 end
 
 local function row_of(result, name)
@@ -86,6 +111,22 @@ describe("counts of CPUs that came or went", function()
       return expectations:results(remarks)[1].state
     end
     assert.same({ "pass", "uncountable" }, { state_of {}, state_of { CAME } })
+  end)
+
+  it("are in no fit over a factor", function()
+    assert.equal("same", growth_of({}).verdict)
+    local growth = growth_of { WENT }
+    assert.same({ nil, nil, "CPU 1 went offline: not all that there was to count was counted" },
+      { growth.verdict, growth.exponent, growth.why })
+  end)
+
+  it("are no suspects of a difference, and that is said", function()
+    local titles, absent = suspected(result_of {})
+    assert.same({ "page-faults" }, titles)
+    assert.is_nil(absent:find "page%-faults")
+    titles, absent = suspected(result_of { WENT })
+    assert.same({}, titles)
+    assert.matches("page-faults and cycles: CPU 1 went offline: not all", absent, 1, true)
   end)
 
   it("say nothing against times, and other remarks nothing against counts", function()
@@ -132,6 +173,26 @@ describe("repetitions without a value", function()
     assert.equal("uncountable", with_lost(5):gate({ limits = { "cycles <= 5000" } }).state)
   end)
 
+  it("leave a fit over a factor to the others, unless they are half of a cell's", function()
+    local function lost(count)
+      return growth_of({}, function(n, index)
+        return n == 4000 and index <= count and IMPOSSIBLE or 1000 * n + index
+      end)
+    end
+    assert.equal("same", lost(4).verdict)
+    assert.same({ nil, "5 of 10 repetitions have no value" }, { lost(5).verdict, lost(5).why })
+  end)
+
+  it("leave a suspect to the others, unless they are half of all", function()
+    local function lost(count)
+      return result_of({}, function(index) return index <= count and IMPOSSIBLE or 9000 + index end)
+    end
+    assert.same({ "cycles", "page-faults" }, suspected(lost(4)))
+    local titles, absent = suspected(lost(5))
+    assert.same({ "page-faults" }, titles)
+    assert.matches("cycles: 5 of 10 repetitions have no value", absent, 1, true)
+  end)
+
   it("leave a line to the others, unless they are half of all", function()
     local function fitted(count)
       local list = {}
@@ -145,6 +206,29 @@ describe("repetitions without a value", function()
     end
     assert.equal(3, fitted(4).median)
     assert.same({ "absent", "5 of 10 repetitions have no value" }, { fitted(5).status, fitted(5).why })
+  end)
+end)
+
+describe("a profile of a code that the PMU may lack", function()
+  -- Twelve pairs; B's totals are these, A's 0.
+  local function code(count, verified)
+    local function side(total)
+      return sequence(12, function()
+        return profiles.profile(total > 0 and { profiles.line("parse", total) } or {}, { event = "page-faults" })
+      end)
+    end
+    return profiles.code(side(0), side(count), { events = { made.event("page-faults", { verified = verified }) } })
+  end
+
+  it("concludes nothing from zeros alone", function()
+    local conclusion = code(0, false):ledger().conclusion
+    assert.same({ "incomplete", "it read only 0, and nothing confirms that the PMU has this code" },
+      { conclusion.kind, conclusion.why })
+  end)
+
+  it("believes the zeros of a code that counted, and of one that the PMU has", function()
+    assert.equal("named", code(5, false):ledger().conclusion.kind)
+    assert.equal("none", code(0, true):ledger().conclusion.kind)
   end)
 end)
 

@@ -6,6 +6,7 @@
 
 local hotplug = require("pmclua.base.lazy").module "pmclua.counting.target.hotplug"
 local lists = require "pmclua.base.lists"
+local reading = require("pmclua.base.lazy").module "pmclua.counting.reading"
 local text = require("pmclua.base.lazy").module "pmclua.base.text"
 local values = require("pmclua.base.lazy").module "pmclua.result.values"
 
@@ -40,18 +41,31 @@ function M.why_cpus(remarks, events)
   return change and change .. ": not all that there was to count was counted" or nil
 end
 
+--- Why nothing is concluded from a quantity of a cell; nil where something may be.
+---@param cell pmclua.Cell
+---@param name string
+---@return string?
+function M.of_cell(cell, name)
+  local events = values.events_needed(cell.result, { needs = { name } })
+  local summary = require("pmclua.result.cell").read(cell, name)
+  return M.why_cpus(cell.result.remarks, events) or summary.launcher and summary.why
+    or M.why_few(summary.missing, #summary.list + summary.missing)
+end
+
 --- Why nothing is concluded from a quantity of a pair of cells; nil where something may be.
 ---@param pair { cell: pmclua.Cell, baseline: pmclua.Cell }
 ---@param name string
 ---@return string?
-function M.of_pair(pair, name)
-  for _, cell in ipairs { pair.cell, pair.baseline } do
-    local events = values.events_needed(cell.result, { needs = { name } })
-    local summary = require("pmclua.result.cell").read(cell, name)
-    local why = M.why_cpus(cell.result.remarks, events) or summary.launcher and summary.why
-      or M.why_few(summary.missing, #summary.list + summary.missing)
-    if why then return why end
-  end
+function M.of_pair(pair, name) return M.of_cell(pair.cell, name) or M.of_cell(pair.baseline, name) end
+
+--- Why profiles of an event are no counts: all are of nothing, and the PMU may lack its code.
+---@param profiles pmclua.Profile[] of both sides
+---@param event? pmclua.CodedEvent
+---@return string?
+function M.why_zeros(profiles, event)
+  if not (event and reading.is_unverified(event)) then return nil end
+  local are_zeros = lists.all(profiles, function(profile) return profile.total == 0 end)
+  return are_zeros and reading.why(event, "only-zeros") or nil
 end
 
 --- Causes of a profile's rest for which samples that were due are not there.

@@ -3,6 +3,7 @@
 -- Invariant: a fit uses the medians of cells that differ in this factor alone; where it cannot be made it says why.
 
 local cell_key = require "pmclua.result.cell_key"
+local complete = require "pmclua.result.complete"
 local explain = require "pmclua.explain"
 local growth = require "pmclua.stats.growth"
 local lists = require "pmclua.base.lists"
@@ -70,6 +71,21 @@ local function points_of(cells, over, name)
   return x, y, used
 end
 
+-- A cell of which too little was counted makes no point, and to leave it out would change the curve.
+local function why_incomplete(cells, name)
+  for _, cell in ipairs(cells) do
+    local why = complete.of_cell(cell, name)
+    if why then return why end
+  end
+end
+
+-- The curve through the points of some cells; nil and why.
+local function fit_of(x, y, used, name, level)
+  local why = why_incomplete(used, name)
+  if why then return nil, why end
+  return growth.fit(x, y, level)
+end
+
 local function verdict_of(exponent, asked)
   local low, high = asked.exponent - asked.margin, asked.exponent + asked.margin
   if exponent.low > high or exponent.high < low then return "differs" end
@@ -81,7 +97,7 @@ local function grown(cells, name, options)
   local first, summary = cells[1], cells[1]:summary(name)
   local made = { name = name, title = summary.title, unit = summary.unit, over = options.over,
     workload = first.workload, levels = lists.without(first.levels, options.over), cells = used }
-  local fitted, why = growth.fit(x, y, options.level)
+  local fitted, why = fit_of(x, y, used, name, options.level)
   if options.exponent then
     made.asked = { exponent = options.exponent, margin = options.margin or MARGIN }
     made.verdict = fitted and verdict_of(fitted.exponent, made.asked)

@@ -20,6 +20,7 @@ local average = require("pmclua.stats.mean").average
 local profiles = require "pmclua.result.profiles"
 local own_sides = require "pmclua.why.sides"
 local suspects = require "pmclua.why.suspects"
+local text = require "pmclua.base.text"
 local together = require "pmclua.why.together"
 
 local M = {}
@@ -204,6 +205,14 @@ local function add_cycles(self, reason)
   elseif absent then note_absent(self, absent.what, absent.why) end
 end
 
+local function add_suspects(self)
+  local incomplete
+  self.suspects, incomplete = suspects.of(self)
+  for _, group in ipairs(lists.groups(incomplete, function(quantity) return quantity.why end)) do
+    note_absent(self, text.list(lists.column(group, "title")), group[1].why)
+  end
+end
+
 -- ---- the whole ----
 
 --- Explains the difference between two cells.
@@ -239,7 +248,7 @@ function M.of(result, options)
   if #self.allocations == 0 and reasons[ALLOCATIONS] then
     note_absent(self, ALLOCATIONS, reasons[ALLOCATIONS])
   end
-  self.suspects = suspects.of(self)
+  add_suspects(self)
   self.sentence = require("pmclua.why.sentence").of(self)
   return self
 end

@@ -4,6 +4,7 @@
 -- Differences below the margin do not count. The others are judged together: at most 5 % of those listed are expected
 -- to be chance (Benjamini and Hochberg 1995). Times and nodes of a tree are in the ledgers instead.
 
+local complete = require "pmclua.result.complete"
 local lists = require "pmclua.base.lists"
 local mean = require "pmclua.stats.mean"
 local multiple = require "pmclua.stats.multiple"
@@ -55,16 +56,34 @@ local function candidate(why, about, name)
     simulated = about.source == "valgrind" or nil }
 end
 
-local function candidates(why)
-  local list, result = {}, why.result
+-- Events and metrics that are in no ledger, each with its name.
+local function quantities(result)
+  local list = {}
   for _, event in ipairs(result.events) do
-    if not is_time(event) then list[#list + 1] = candidate(why, event, event.field) end
+    if not is_time(event) then list[#list + 1] = { about = event, name = event.field } end
   end
   for _, metric in ipairs(result.metrics) do
     local is_elsewhere = is_time(metric) or tree.level(metric)
-    if not is_elsewhere then list[#list + 1] = candidate(why, metric, metric.name) end
+    if not is_elsewhere then list[#list + 1] = { about = metric, name = metric.name } end
   end
   return list
+end
+
+-- Those of which too little was counted are none; the second list has them, with why.
+local function candidates(why)
+  local list, incomplete = {}, {}
+  local pair = { cell = why.b, baseline = why.a }
+  for _, quantity in ipairs(quantities(why.result)) do
+    local name, about = quantity.name, quantity.about
+    local has_values = sides.values(why.a, name) and sides.values(why.b, name)
+    local reason = has_values and complete.of_pair(pair, name)
+    if reason then
+      incomplete[#incomplete + 1] = { title = about.title or about.name, why = reason }
+    else
+      list[#list + 1] = candidate(why, about, name)
+    end
+  end
+  return list, incomplete
 end
 
 local function size(suspect) return suspect.ratio and math.abs(math.log(suspect.ratio)) or math.huge end
@@ -72,8 +91,9 @@ local function size(suspect) return suspect.ratio and math.abs(math.log(suspect.
 --- The quantities that differ, the largest ratio first.
 ---@param why pmclua.Why
 ---@return pmclua.Suspect[]
+---@return { title: string, why: string }[] incomplete what cannot be judged
 function M.of(why)
-  local list, chosen = candidates(why), {}
+  local chosen, list, incomplete = {}, candidates(why)
   for i, tested in ipairs(multiple.benjamini_hochberg(lists.column(list, "p"), RATE)) do
     list[i].adjusted = tested.adjusted
     if tested.rejected then chosen[#chosen + 1] = list[i] end
@@ -82,7 +102,7 @@ function M.of(why)
     if size(x) ~= size(y) then return size(x) > size(y) end
     return x.title < y.title
   end)
-  return chosen
+  return chosen, incomplete
 end
 
 return M
