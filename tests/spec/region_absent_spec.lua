@@ -1,4 +1,5 @@
--- A region of which no call returned has no numbers: in reports, JSON, CSV, plots and experiments.
+-- What a region has no numbers of: all, if no call of it returned, in reports, JSON, CSV, plots and experiments; events
+-- that cannot be counted here.
 
 local made = require "tests.support.regions"
 local pmc = require "pmclua"
@@ -51,5 +52,18 @@ describe("a region of which no call returned", function()
     assert.matches("no call of work::deep%(int%) returned", (said:gsub("%s+", " ")))
     assert.is_nil(said:find("never called", 1, true))
     assert.is_nil(support.read(path):find('"region":"work::deep', 1, true))
+  end)
+end)
+
+describe("a region without any event that can be counted", function()
+  lazy_setup(made.need_probes)
+
+  it("is shown with its times, and with what probing took", function()
+    support.need(not support.have_pmu(), "this machine has a PMU")
+    local whole = pmc.regions({ made.program "pages.c", "calls", "9" }, { regions = { "touch" }, events = { "cycles:u" },
+      timeout = 30 })
+    local said = (whole:report():gsub("%s+", " "))
+    assert.matches("cycles:u – <not supported>", said, 1, true)
+    assert.matches("probing took %S+ %S+ ± %S+ %S+ of CPU time; the run's is not known", said)
   end)
 end)

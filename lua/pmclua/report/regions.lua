@@ -171,11 +171,15 @@ local function unknown_cost_note(result)
   return why and "the cost of probing is in the numbers of regions of which it is not known: " .. why
 end
 
---- Shares refer to a run without probing.
+--- Shares refer to a run without probing. Its CPU time is known by its events: without any of them it is not.
 local function cost_note(result)
   local cost, spread, whole = result:probing "cpu_time"
   if not cost or cost == 0 then return unknown_cost_note(result) end
   local about = { unit = "ns" }
+  if not whole then
+    return ("probing took %s of CPU time; the run's is not known: none of the events was counted")
+      :format(with_spread(cost, spread, about))
+  end
   local rest = "'of run' is of the rest"
   if whole - cost <= 2 * spread then rest = "of the rest no share can be told" end
   return ("probing took %s of the run's %s of CPU time: %s"):format(with_spread(cost, spread, about),

@@ -171,7 +171,7 @@ end
 ---@param name "duration"|"cpu_time"
 ---@return number? cost
 ---@return number? spread
----@return number? whole of the run, with that
+---@return number? whole of the run, with that; of CPU time nil where no event was counted
 function Regions:probing(name)
   local run, column = self.runs[1], COLUMNS[name]
   local cost, spread = spent.of_run(run, column)
