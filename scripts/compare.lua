@@ -25,7 +25,8 @@
 -- reading: `same`: the difference is within the margin. `undecided`: more repetitions or a quieter
 --   machine are needed. The intervals of all but the primary event (marked *) are corrected. --limit
 --   'task_clock <= +3%' exits 3 if a command (or file) exceeds the first by more, and 77 if that cannot be
---   decided for want of counts, as `pmclua gate` does.
+--   decided for want of counts, as `pmclua gate` does. Without a limit it exits 77 where what was counted of
+--   the primary event is not enough to conclude from.
 -- caveats: commands are split into words without a shell; --shell runs them with /bin/sh. Comparing a
 --   command with itself shows how much chance alone makes them differ. Output goes to /dev/null, for which
 --   some programs do less work (GNU grep stops at the first match): --shell 'grep x FILE | cat' makes it

@@ -156,8 +156,9 @@ describe("counts of CPUs that came or went", function()
   end)
 end)
 
+local IMPOSSIBLE = 0ULL - 4294967000ULL
+
 describe("repetitions without a value", function()
-  local IMPOSSIBLE = 0ULL - 4294967000ULL
   -- So many of ten repetitions have a count that no core can reach.
   local function with_lost(count)
     return result_of({}, function(index) return index <= count and IMPOSSIBLE or 1000 + index end)
@@ -206,6 +207,31 @@ describe("repetitions without a value", function()
     end
     assert.equal(3, fitted(4).median)
     assert.same({ "absent", "5 of 10 repetitions have no value" }, { fitted(5).status, fitted(5).why })
+  end)
+end)
+
+describe("a primary quantity that was read and is no count", function()
+  -- The exit status of comparing stored results; the second has these cycles, its primary quantity.
+  local function status_of(cycles, more)
+    local folder = support.folder()
+    local function stored(name, count)
+      local events = { EVENTS[1], support.merged(EVENTS[2], more) }
+      local writer = store.create(folder .. "/" .. name .. ".jsonl", header { primary = "cycles", events = events })
+      for _, record in ipairs(records(function() return count end)) do writer:add(record) end
+      writer:finish "complete"
+      return writer.path
+    end
+    return support.pmclua({ "compare", stored("whole", 1000), stored("other", cycles) }).status
+  end
+
+  it("ends a comparison with 77", function()
+    assert.equal(0, status_of(1000))
+    assert.equal(77, status_of(IMPOSSIBLE))
+    assert.equal(77, status_of(0, { verified = false }))
+  end)
+
+  it("which the machine cannot count, leaves the others: 0", function()
+    assert.equal(0, status_of(1000, { status = "unsupported", why = "no PMU" }))
   end)
 end)
 

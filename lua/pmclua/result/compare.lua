@@ -225,6 +225,9 @@ local function why_unlike(pair, name)
   return unlike and "counted differently, " .. unlike.unlike
 end
 
+-- Of a quantity that was to be counted here, and has no value that can be believed.
+local UNCOUNTED = lists.set { "not-counted", "unverified", "incomplete" }
+
 -- A row without its verdict, and what concludes it. Without values there is no summary; a scaled count has one, and its
 -- verdict rests on estimates.
 local function row_of(pair, name, options)
@@ -233,6 +236,7 @@ local function row_of(pair, name, options)
     primary = name == options.primary, doubts = doubts.of(pair, { needs = { name } }) }
   local absent = a.n == 0 and a or b.n == 0 and b
   row.why = absent and absent.why or why_unlike(pair, name)
+  row.is_incomplete = absent and UNCOUNTED[absent.status] or nil
   if absent or row.why then return row end
   row.why = complete.of_pair(pair, name)
   if row.why then
