@@ -216,7 +216,8 @@ describe("a primary quantity that was read and is no count", function()
     local folder = support.folder()
     local function stored(name, count)
       local events = { EVENTS[1], support.merged(EVENTS[2], more) }
-      local writer = store.create(folder .. "/" .. name .. ".jsonl", header { primary = "cycles", events = events })
+      local head = header { primary = "cycles", events = events }
+      local writer = store.create(folder .. "/" .. name .. ".jsonl", head)
       for _, record in ipairs(records(function() return count end)) do writer:add(record) end
       writer:finish "complete"
       return writer.path
@@ -240,10 +241,11 @@ describe("a profile of a code that the PMU may lack", function()
   local function code(count, verified)
     local function side(total)
       return sequence(12, function()
-        return profiles.profile(total > 0 and { profiles.line("parse", total) } or {}, { event = "page-faults" })
+        return profiles.profile(total > 0 and { profiles.line("parse", total) } or {})
       end)
     end
-    return profiles.code(side(0), side(count), { events = { made.event("page-faults", { verified = verified }) } })
+    local event = made.event("page-faults", { verified = verified })
+    return profiles.code(side(0), side(count), { events = { event } })
   end
 
   it("concludes nothing from zeros alone", function()

@@ -60,8 +60,8 @@ describe("a region without any event that can be counted", function()
 
   it("is shown with its times, and with what probing took", function()
     support.need(not support.have_pmu(), "this machine has a PMU")
-    local whole = pmc.regions({ made.program "pages.c", "calls", "9" }, { regions = { "touch" }, events = { "cycles:u" },
-      timeout = 30 })
+    local whole = pmc.regions({ made.program "pages.c", "calls", "9" }, { regions = { "touch" },
+      events = { "cycles:u" }, timeout = 30 })
     local said = (whole:report():gsub("%s+", " "))
     assert.matches("cycles:u – <not supported>", said, 1, true)
     assert.matches("probing took %S+ %S+ ± %S+ %S+ of CPU time; the run's is not known", said)

@@ -104,7 +104,8 @@ function M.new(result, asked)
   end)
   self.unit, self.confirmed = self.a[1].unit, confirmed and confirmed.data.confirmed
   local sampled = result.event_by_field[text.field(event)]
-  self.incomplete = complete.why_cpus(result.remarks, { sampled }) or complete.why_zeros(self.profiles, sampled)
+  self.incomplete = complete.why_cpus(result.remarks, { sampled })
+    or complete.why_zeros(self.profiles, sampled)
     or complete.why_samples(self.a) or b and complete.why_samples(self.b) or nil
   return self
 end
