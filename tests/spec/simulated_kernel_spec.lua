@@ -1,6 +1,7 @@
 -- Kernels counted by Valgrind, in experiments. What is expected was read off the kernels' source
 -- (fixtures/simulated/known.S) and agrees with single steps (simulated_runner_spec.lua).
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 local tools = require "pmclua.host.tools"
@@ -124,6 +125,54 @@ describe("a kernel under Valgrind", function()
       end
       assert.same({ again = "same", more = "more" }, verdicts)
     end
+  end)
+
+  -- Loops as often as its setup has drawn.
+  local function drawing()
+    return compiled("draws", [[
+      #include <stdlib.h>
+      #include <sys/random.h>
+      void *draws_setup(const struct pmclua_params *params)
+      {
+          uint32_t *n = malloc(sizeof *n);
+          return n && getrandom(n, sizeof *n, 0) == sizeof *n ? (*n %= 100000, n) : pmclua_fail(params, "no");
+      }
+      void draws(void *n, uint64_t iterations)
+      {
+          for (uint64_t i = 0; i < iterations * *(uint32_t *)n; i++) __asm__ volatile ("");
+      }
+      void draws_teardown(void *n) { free(n); }
+    ]])
+  end
+
+  it("has a process for each repetition, so that what its setup draws shows", function()
+    local cell = only_cell(measure(drawing(), "valgrind::instructions", { iterations = 1, repetitions = 5 }))
+    local counts = cell:values "valgrind_instructions"
+    assert.equal(5, #lists.unique(counts), table.concat(counts, " "))
+    local fixed = only_cell(measure(drawing(), "valgrind::instructions", { iterations = 1, repetitions = 5,
+      simulation = { random = "fixed" } }))
+    assert.equal(2, #fixed:values "valgrind_instructions")
+    assert.is_true(fixed.valgrind_instructions.exact)
+  end)
+
+  it("varies where its calls do, in whichever process", function()
+    local cell = only_cell(measure(compiled("grows", [[
+      void grows(void *state, uint64_t n)
+      {
+          static uint64_t calls; (void)state; (void)n;
+          calls++;
+          for (uint64_t i = 0; i < 1000 * calls; i++) __asm__ volatile ("");
+      }]]), "valgrind::instructions", { iterations = 1, warmup = 0, repetitions = 3 }))
+    local counts = cell:values "valgrind_instructions"
+    assert.equal(3, #counts)
+    assert.is_true(counts[1] < counts[2] and counts[2] < counts[3], table.concat(counts, " "))
+  end)
+
+  it("has a line through one process where others agree, and through several where they do not", function()
+    local asked = { iterations = { 1, 2, 3 }, repetitions = 9 }
+    local cell = only_cell(measure(drawing(), "valgrind::instructions", asked))
+    assert.is_false(cell.valgrind_instructions.exact)
+    assert.is_true(only_cell(measure(known "turns", "valgrind::instructions", asked)).valgrind_instructions.exact)
   end)
 
   it("is counted apart from what is measured for real", function()

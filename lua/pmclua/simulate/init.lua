@@ -9,9 +9,10 @@ local M = {}
 
 --- Counts a cell's workload: simulate/command.lua, simulate/kernel.lua, simulate/heap.lua.
 ---@class pmclua.SimulatedWorkload
----@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?): table one repetition: the result
----  as Session:run has it, with `simulated`, counts by index of the event, `instructions`, and `is_certain`: nothing
----  that varies (threads, forks) was seen; or with `lost`: why there are no counts
+---@field run fun(self: table, pass: pmclua.Pass, iterations: integer?, layout: table?, is_recorded: boolean?): table
+---  one repetition, or a trial of so many iterations: the result as Session:run has it, with `simulated`, counts by
+---  index of the event, `instructions`, and `is_certain`: nothing that varies (threads, forks) was seen; or with
+---  `lost`: why there are no counts
 ---@field forget fun(self: table) drops what it has defined in the session
 ---@field scratch pmclua.Scratch
 
@@ -73,13 +74,13 @@ local function counter_of(self, cell, pass)
 end
 
 --- One repetition of a step whose pass is simulated.
----@param step table
+---@param step table without an index: a trial
 ---@param iterations number?
 ---@param layout table? of this repetition
 ---@return table result of SimulatedWorkload:run
 function Simulation:run(step, iterations, layout)
   local pass = self.plan.passes[step.pass]
-  return counter_of(self, step.cell, pass):run(pass, iterations, layout)
+  return counter_of(self, step.cell, pass):run(pass, iterations, layout, step.index ~= nil)
 end
 
 -- ---- how it ends -----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 --- kernel.lua: kernels counted by callgrind.
 --
+-- Invariant: two repetitions with as many iterations never share a process, so where they agree, processes do.
 -- The kernel's runner is started under callgrind, which counts the measured call alone (core/runner/kernels/simulated.c).
 -- The cost of the call itself is measured on the runner's empty kernel in the same process, and subtracted exactly.
 
@@ -19,6 +20,10 @@ local M = {}
 ---@field id integer the kernel, as the session knows it
 ---@field brackets table<string, table<string, integer>> what a bracket adds, by how the kernel is run
 ---@field pid integer? of its runner, when it was last run
+---@field recorded table<integer, true> numbers of iterations of which this process has a repetition
+---@field times table<integer, integer> repetitions of a number of iterations so far
+---@field instructions table<integer, integer> of the first repetition with so many iterations
+---@field varies boolean another process counted other instructions
 ---@field dumps integer how many of callgrind's files of that process were read
 local Simulated = {}
 Simulated.__index = Simulated
@@ -29,7 +34,8 @@ Simulated.__index = Simulated
 ---@return pmclua.SimulatedKernel
 function M.new(context, cell)
   local self = setmetatable({ context = context, cell = cell, name = cell.workload.name,
-    valgrind = valgrind.need(), scratch = scratch.new(), brackets = {}, dumps = 0 }, Simulated)
+    valgrind = valgrind.need(), scratch = scratch.new(), brackets = {}, dumps = 0,
+    recorded = {}, times = {}, instructions = {}, varies = false }, Simulated)
   self.id = context.session:workload(function(message)
     cell.workload:define(message, cell.levels, { session = context.session, pin = context.declaration.pin,
       compiled = cell.compiled })
@@ -185,10 +191,40 @@ local function sum_of(names, totals)
   return lists.sum(names, function(name) return totals[name] end)
 end
 
-function Simulated:run(pass, iterations, layout)
+-- What a kernel draws in its setup stays while its process lives: that two repetitions agree says something only where
+-- they ran in two processes. Where these differ, each further repetition gets a process, as those of one are alike.
+local function enter_process(self, iterations)
+  if self.recorded[iterations] or self.varies and next(self.recorded) then
+    self.context.session:renew(self.id)
+    self.recorded, self.brackets = {}, {}
+  end
+  self.recorded[iterations] = true
+end
+
+-- Calls before a repetition that are not recorded: as many as it would come after in one process, so that a kernel whose
+-- calls differ shows that, too.
+local MOST_BEFORE = 4
+
+local function catch_up(self, job)
+  local times = self.times[job.iterations] or 0
+  for _ = 1, math.min(times, MOST_BEFORE) do
+    local _, counts = run_once(self, job)
+    if not counts then break end
+  end
+  self.times[job.iterations] = times + 1
+end
+
+local function note_instructions(self, iterations, count)
+  local first = self.instructions[iterations] or count
+  self.instructions[iterations], self.varies = first, self.varies or count ~= first
+end
+
+function Simulated:run(pass, iterations, layout, is_recorded)
   local job = job_of(self, pass, iterations, layout)
   self.scratch:clear()
+  if is_recorded then enter_process(self, iterations) end
   warm_up(self, pass, job)
+  if is_recorded then catch_up(self, job) end
   local result, totals = run_once(self, job)
   local unfixed = fixed.problem(self.context.surroundings, self.scratch)
   if unfixed then return lost(result, "%s", unfixed) end
@@ -200,6 +236,7 @@ function Simulated:run(pass, iterations, layout)
   end
   fixed.say(self.context, self.scratch, self.name, {})
   result.simulated, result.instructions = {}, count { "Ir" }
+  if is_recorded then note_instructions(self, iterations, result.instructions) end
   -- Threads that the kernel starts itself are counted with the whole process.
   local is_switched = self.context.session:has_threads(self.id)
   result.is_certain = result.threads <= 1 and not is_switched
