@@ -1,5 +1,6 @@
 -- What a gate must have seen: no limit holds for want of values, and only what was counted alike is compared.
 
+local lists = require "pmclua.base.lists"
 local made = require "tests.support.results"
 local result = require "pmclua.result"
 local support = require "tests.support"
@@ -175,6 +176,25 @@ describe("a baseline of something else", function()
     assert.same({ "uncountable", "the baseline is of another architecture, x64 here and arm64 there" },
       { checked(here, there) })
     assert.equal("pass", (checked(here, there, { any_cpu = true })))
+  end)
+
+  it("of another architecture is found among those that a file was merged of, on either side", function()
+    local folder, pmc = support.folder(), require "pmclua"
+    local function stored(name, architecture)
+      local more = with_how({ argv = { "x" } }, { cpu = "unknown", hostname = "build", architecture = architecture })
+      return made.stored(("%s/%s.jsonl"):format(folder, name), header_of(more),
+        made.records({ constant(1000), constant(500), constant(7) }, { levels = {} }))
+    end
+    local own, other, again = stored("own", "x64"), stored("other", "arm64"), stored("again", "x64")
+    local merged = folder .. "/merged.jsonl"
+    pmc.stored.merge({ own, other, by = "none" }, merged)
+    for _, files in ipairs { { merged, again }, { again, merged } } do
+      local command = { "gate", files[1], files[2], "-l", "cycles <= +1%" }
+      local found = support.pmclua(command)
+      assert.equal(77, found.status, found.out)
+      assert.matches("the baseline is of another architecture", found.out, 1, true)
+      assert.equal(0, support.pmclua(lists.joined { command, { "--any-cpu" } }).status)
+    end
   end)
 
   it("is shown with both, and known in a merged file, too", function()

@@ -21,16 +21,17 @@ local function first_difference(names, host, other)
 end
 
 --- The architectures of two results where they differ: no program of one runs on a host of the other.
----@param mine table header
+---@param mine table header, merged or not
 ---@param other table header, merged or not
 ---@return string? ours nil where they do not differ
 ---@return string? theirs
 function M.architectures(mine, other)
-  local here = mine.host or {}
-  local there = lists.find(other.hosts or { other.host }, function(host)
-    return first_difference({ "architecture" }, here, host) ~= nil
-  end)
-  if there then return here.architecture, there.architecture end
+  for _, here in ipairs(mine.hosts or { mine.host }) do
+    local there = lists.find(other.hosts or { other.host }, function(host)
+      return first_difference({ "architecture" }, here, host) ~= nil
+    end)
+    if there then return here.architecture, there.architecture end
+  end
 end
 
 --- The first fact in which two hosts differ in kind.
@@ -57,8 +58,8 @@ end
 
 -- A name may now be another machine, or run another Linux. A file's facts may be of any type.
 local function key_of(host)
-  return ("%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.cpu), tostring(host.microcode),
-    tostring(host.os_kernel))
+  return ("%s\0%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.architecture), tostring(host.cpu),
+    tostring(host.microcode), tostring(host.os_kernel))
 end
 
 --- Hosts, each once, where they are several.
