@@ -181,7 +181,8 @@ describe("a baseline of something else", function()
   it("of another architecture is found among those that a file was merged of, on either side", function()
     local folder, pmc = support.folder(), require "pmclua"
     local function stored(name, architecture)
-      local more = with_how({ argv = { "x" } }, { cpu = "unknown", hostname = "build", architecture = architecture })
+      local more = with_how({ argv = { "x" } },
+        { cpu = "unknown", hostname = "build", architecture = architecture })
       return made.stored(("%s/%s.jsonl"):format(folder, name), header_of(more),
         made.records({ constant(1000), constant(500), constant(7) }, { levels = {} }))
     end

@@ -129,6 +129,20 @@ describe("a program whose draws are fixed", function()
     assert.matches("true draws from nothing but AT_RANDOM, which is fixed", said, 1, true)
   end)
 
+  it("is said to vary all the same where it draws from what is not fixed", function()
+    need()
+    local folder = support.folder()
+    local own = support.build(folder .. "/own", "gcc", support.write(folder .. "/own.c", [[
+      #include <unistd.h>
+      int main(void) { for (volatile int i = 100 * getpid(); i; i--) ; return 0; }
+    ]]))
+    local twice = { "-r", "2" }
+    local _, _, said = stat({ own }, "fixed", twice)
+    assert.matches("counts of .*own differ all the same: random=fixed leaves process ids, ", said)
+    assert.is_nil(select(3, stat({ draws(), "0" }, "fixed", twice)):find("differ all the same", 1, true))
+    assert.is_nil(select(3, stat({ own }, "inherit", twice)):find("differ all the same", 1, true))
+  end)
+
   it("may leave processes behind, which are counted when they have ended", function()
     need()
     local left, plain = stat { "sh", "-c", "(sleep 0.1)& exit 0" }, stat { "sleep", "0.1" }

@@ -58,8 +58,8 @@ end
 
 -- A name may now be another machine, or run another Linux. A file's facts may be of any type.
 local function key_of(host)
-  return ("%s\0%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.architecture), tostring(host.cpu),
-    tostring(host.microcode), tostring(host.os_kernel))
+  return ("%s\0%s\0%s\0%s\0%s"):format(tostring(host.hostname), tostring(host.architecture),
+    tostring(host.cpu), tostring(host.microcode), tostring(host.os_kernel))
 end
 
 --- Hosts, each once, where they are several.

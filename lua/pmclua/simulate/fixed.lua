@@ -73,4 +73,14 @@ function M.say(context, scratch, name, files)
   context.remark(#sources == 0 and NOTHING:format(name) or DRAWS:format(name, text.list(sources)))
 end
 
+local VARIES = "counts of %s differ all the same: random=fixed leaves process ids, clocks since boot and of "
+  .. "CPU time, /proc/sys/kernel/random/uuid, RDRAND and RDTSC as they are"
+
+--- Says what the counts of a workload may have drawn from that differ though what is drawn is fixed.
+---@param context pmclua.SimulationContext
+---@param name string of the workload
+function M.say_varies(context, name)
+  if context.surroundings.random == "fixed" then context.remark(VARIES:format(text.safe(name))) end
+end
+
 return M

@@ -3,6 +3,7 @@
 -- Invariant: such a pass never shares a run with counters of the PMU or of Linux, and nothing but its counts is kept.
 -- Repetitions that agree are enough; where they differ, as many are made as decide what is asked of them.
 
+local fixed = require("pmclua.base.lazy").module "pmclua.simulate.fixed"
 local lists = require "pmclua.base.lists"
 
 local M = {}
@@ -143,6 +144,8 @@ function Simulation:note(record, choice, is_certain)
   seen.count, seen.is_equal = seen.count + 1, seen.is_equal and (seen.found or own) == own
   seen.found = own
   if not is_certain then seen.enough = UNCERTAIN end
+  -- Threads and children take turns as time has it.
+  if not seen.is_equal and seen.enough == CERTAIN then fixed.say_varies(self.context, record.workload) end
 end
 
 --- Notes what a stored run has of simulated passes.
