@@ -67,6 +67,23 @@ describe("a comparison by clusters", function()
     assert.same({ "more", 1 }, { counted.verdict, counted.difference.shift })
   end)
 
+  it("is said to be by means where these have another verdict, or differ by more than the margin", function()
+    local theirs = values(function(i, cluster) return 100 * jitter(i + 2, cluster) end)
+    -- The median of a process is `most` percent more, and one of its eight repetitions costs `times` as much.
+    local function compared(most, times)
+      local ours = values(function(i, cluster)
+        return (100 + most) * jitter(i, cluster) * (i == 5 and times or 1)
+      end)
+      local found, turned = compare(ours, theirs), compare(theirs, ours)
+      assert.equal(found.by_means, turned.by_means)
+      return { found.verdict, turned.verdict, found.by_means }
+    end
+    assert.same({ "slower", "faster", true }, compared(3, 4))
+    assert.same({ "slower", "faster", true }, compared(0.8, 1.06))
+    assert.same({ "slower", "faster" }, compared(3, 1.02))
+    assert.same({ "same", "same" }, compared(0, 1.02))
+  end)
+
   it("is exact where each side has one value", function()
     local sevens, threes = values(function() return 7 end), values(function() return 3 end)
     local found = compare(sevens, threes, { kind = "count" })
