@@ -191,6 +191,24 @@ describe("kernels that are compared", function()
     end
   end)
 
+  it("say how many processes they had where they are in two files, too", function()
+    need()
+    local folder = support.folder()
+    local function stored(count)
+      local path = ("%s/%d.jsonl"):format(folder, count)
+      compare { repetitions = 8, processes = count, store = path }
+      return path
+    end
+    local one, four, eight = stored(1), stored(4), stored(8)
+    local again = compare { repetitions = 8, processes = 4, store = folder .. "/again.jsonl" }
+    local function assert_title(title, ...)
+      assert.matches(title .. ", not interleaved", (tostring(pmc.load { ... })))
+    end
+    assert_title("8 in 8 processes against 8 repetitions in 4 processes", four, eight)
+    assert_title("8 in 8 processes against 8 repetitions in one process", one, eight)
+    assert_title("8 repetitions each in 4 processes", four, again.path)
+  end)
+
   -- A run is cut off after so many records, and resumed.
   local function check_resumed(records)
     local path = support.folder() .. "/r.jsonl"

@@ -106,11 +106,12 @@ end
 local function interleaved(result, pair)
   local seed, pairs_count = result.header.seed, pair.pairs
   if M.entries_are_values(pair.cell) then return how_many(pair.baseline) .. ", unpaired" end
-  local ours, theirs = pair.cell.repetitions, pair.baseline.repetitions
-  if not pair.paired and ours ~= theirs then
-    return ("%s against %s, not interleaved"):format(text.count(ours), text.plural(theirs, "repetition"))
+  local ours, theirs = in_clusters(pair.cell), in_clusters(pair.baseline)
+  if not pair.paired and (pair.cell.repetitions ~= pair.baseline.repetitions or ours ~= theirs) then
+    return ("%s%s against %s%s, not interleaved"):format(text.count(pair.cell.repetitions), ours,
+      text.plural(pair.baseline.repetitions, "repetition"), theirs)
   elseif not pair.paired then
-    return text.plural(pairs_count, "repetition") .. " each, not interleaved"
+    return ("%s each%s, not interleaved"):format(text.plural(pairs_count, "repetition"), ours)
   end
   return ("%s%s, interleaved%s"):format(text.plural(pairs_count, "pair"), in_clusters(pair.cell),
     seed and (", seed %s"):format(text.safe(tostring(seed))) or "")
