@@ -115,6 +115,24 @@ describe("a stored result", function()
       end)
     end)
 
+    it("by the command's own variables alone where Valgrind runs it, in an environment of its own", function()
+      support.need(support.have "valgrind", "no valgrind")
+      local function simulated(options)
+        local program, path = built(1), support.folder() .. "/s.jsonl"
+        local command = pmc.command { program, env = options.env }
+        pmc.measure(command, { events = "valgrind::instructions", repetitions = 1, warmup = 0, store = path,
+          quiet = true, simulation = options.simulation })
+        local libraries = pmc.load(path).header.how.workloads[1].libraries
+        return libraries and require("pmclua.base.lists").keys(libraries)
+      end
+      local pre = folder .. "/pre.so"
+      support.with_env({ LD_PRELOAD = pre }, function()
+        assert.is_nil(simulated {})
+        assert.same({ pre }, simulated { simulation = { environment = "inherit" } })
+      end)
+      assert.same({ pre }, simulated { env = { LD_PRELOAD = pre } })
+    end)
+
     it("and is not resumed when one of them has changed", function()
       local path = folder .. "/r.jsonl"
       local command = pmc.command { built(1), env = { LD_PRELOAD = folder .. "/pre.so" } }

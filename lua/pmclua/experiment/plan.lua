@@ -200,21 +200,29 @@ local function level_of(rule)
   return rule and not rule.own and require("pmclua.verdict.stop").look_level(rule) or nil
 end
 
+local function is_under_valgrind(pass) return pass.simulated and not pass.simulated.calls end
+
+-- Whether no run is in the environment of this process.
+local function has_own_environment(declaration, plan)
+  return lists.all(plan.passes, is_under_valgrind)
+    and require("pmclua.simulate.surroundings").of(declaration).environment == "pinned"
+end
+
 -- Facts that cost as much as a short run, and are found when they are asked for.
 local function with_later(header, declaration, plan)
   return lazy.later(header, {
     host = function() return require("pmclua.host.machine").facts() end,
-    how = function() return require("pmclua.experiment.provenance").of(plan, declaration.pin) end,
+    how = function()
+      local is_alone = has_own_environment(declaration, plan)
+      return require("pmclua.experiment.provenance").of(plan, declaration.pin, is_alone)
+    end,
     identity = function() return require("pmclua.experiment.resume").identity(declaration, plan) end,
   })
 end
 
 -- The surroundings that simulated counts depend on.
 local function simulation_facts(declaration, plan)
-  local has_valgrind = lists.any(plan.passes, function(pass)
-    return pass.simulated and not pass.simulated.calls
-  end)
-  if not has_valgrind then return nil end
+  if not lists.any(plan.passes, is_under_valgrind) then return nil end
   local surroundings = require "pmclua.simulate.surroundings"
   return surroundings.facts(surroundings.of(declaration))
 end

@@ -39,18 +39,17 @@ local function fingerprint(value)
 end
 
 -- The facts about a workload; if the machine withholds them, why.
-local function described(workload, levels, pin, session, known)
-  local ok, facts = pcall(workload.facts, workload, levels, { pin = pin, session = session, known = known })
+local function described(workload, levels, how)
+  local ok, facts = pcall(workload.facts, workload, levels, how)
   if ok then return facts end
   if not explain.is(facts) then error(facts, 0) end
   return { unknown = tostring(facts) }
 end
 
 -- One entry for all cells in which a workload is the same.
-local function workloads_of(cells, pin, session)
-  local known = {}
+local function workloads_of(cells, how)
   local all = lists.map(cells, function(cell)
-    local facts = described(cell.workload, cell.levels, pin, session, known)
+    local facts = described(cell.workload, cell.levels, how)
     facts.workload, facts.kind = cell.workload.name, cell.workload.kind
     return { facts = facts, cell = table.concat(lists.assignments(cell.levels), " ") }
   end)
@@ -64,11 +63,13 @@ end
 --- How the experiment of a plan can be repeated.
 ---@param plan pmclua.Plan
 ---@param pin? string on which CPUs
+---@param is_alone? boolean nothing is run in the environment of this process
 ---@return table store/README.md, "The header"
-function M.of(plan, pin)
+function M.of(plan, pin, is_alone)
   local has_kernel = lists.any(plan.cells, function(cell) return cell.workload.in_runner end)
   local session = has_kernel and require("pmclua.workload.session").new() or nil
-  local ok, workloads = pcall(workloads_of, plan.cells, pin, session)
+  local ok, workloads = pcall(workloads_of, plan.cells,
+    { pin = pin, session = session, known = {}, is_alone = is_alone })
   if session then session:close() end
   if not ok then error(workloads, 0) end
   local checkout = require("pmclua.host.git").checkout() or {}

@@ -148,7 +148,7 @@ end
 
 --- What a result stores of it, so that others can run it again.
 ---@param levels table
----@param how { pin?: string }
+---@param how { pin?: string, is_alone?: boolean } is_alone: it is not run in the environment of this process
 ---@return table
 function Command:facts(levels, how)
   local evidence = require "pmclua.workload.evidence"
@@ -157,7 +157,7 @@ function Command:facts(levels, how)
     program_hash = program and evidence.identity(program), cwd = folder_of(self, levels),
     stdin = self.stdin and shellwords.fill(self.stdin, levels), shell = self.shell,
     cpus = evidence.cpus(how.pin, levels),
-    libraries = evidence.hashes(require("pmclua.workload.libraries").of_command(self, levels)) }
+    libraries = evidence.hashes(require("pmclua.workload.libraries").of_command(self, levels, how.is_alone)) }
   if self.launch then
     facts.launch = evidence.words(shellwords.fill_all(self.launch, levels))
     -- "mpirun" is a link to that of Open MPI or MPICH.

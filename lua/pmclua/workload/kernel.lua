@@ -207,7 +207,8 @@ function Kernel:facts(levels, how)
     facts.params = facts.params or {}
     facts.params[name] = shellwords.fill(tostring(value), levels)
   end
-  facts.libraries = evidence.hashes(require("pmclua.workload.libraries").of_environment(paths.runner()))
+  local brought = not how.is_alone and require("pmclua.workload.libraries").of_environment(paths.runner())
+  facts.libraries = evidence.hashes(brought or {})
   if self.library then
     facts.library = self:object(how.session, levels)
     facts.library_hash = evidence.identity(facts.library)

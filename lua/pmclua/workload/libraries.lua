@@ -81,12 +81,13 @@ end
 --- The same of a command.
 ---@param command pmclua.Command
 ---@param levels table
+---@param is_alone? boolean it is not run in the environment of this process
 ---@return string[]
-function M.of_command(command, levels)
+function M.of_command(command, levels, is_alone)
   local environment = {}
   for _, name in ipairs(M.VARIABLES) do
     local value = command.env and command.env[name]
-    if value == nil then environment[name] = os.getenv(name)
+    if value == nil then environment[name] = not is_alone and os.getenv(name) or nil
     elseif value then environment[name] = shellwords.fill(tostring(value), levels) end
   end
   local mine = through_env(command, shellwords.fill_all(command.argv, levels), environment)
