@@ -1,5 +1,6 @@
 -- What a stored result says of how it was made, so that it can be made again; and what --resume says of what differs.
 
+local lists = require "pmclua.base.lists"
 local pmc = require "pmclua"
 local support = require "tests.support"
 
@@ -93,7 +94,7 @@ describe("a stored result", function()
         assert.matches(name .. "=" .. hash, shown, 1, true)
         assert.matches(hash, html, 1, true)
       end
-      return libraries and require("pmclua.base.lists").keys(libraries)
+      return libraries and lists.keys(libraries)
     end
 
     it("by LD_PRELOAD, LD_AUDIT and LD_LIBRARY_PATH, and none where nothing is", function()
@@ -103,6 +104,14 @@ describe("a stored result", function()
       assert.same({ pre }, brought(pmc.command { program, env = { LD_PRELOAD = pre } }))
       assert.same(theirs, brought(pmc.command { program, env = { LD_LIBRARY_PATH = other } }))
       assert.same(theirs, brought(pmc.command { "env", "LD_LIBRARY_PATH=" .. other, program }))
+      for _, options in ipairs { { "-i" }, { "-u", "HOME" }, { "-uHOME", "--unset=LANG", "-" } } do
+        local words = lists.joined { { "env" }, options, { "LD_LIBRARY_PATH=" .. other, program } }
+        assert.same(theirs, brought(pmc.command(words)))
+        words = lists.joined { { "env" }, options, { program } }
+        words.env = { LD_LIBRARY_PATH = other }
+        local is_emptied = options[1] == "-i" or options[3] == "-"
+        assert.same(not is_emptied and theirs or nil, brought(pmc.command(words)))
+      end
       assert.same({ pre }, brought(pmc.command { program, env = { LD_AUDIT = pre } }))
       local env = { LD_LIBRARY_PATH = ":/nowhere" }
       assert.same(theirs, brought(pmc.command { program, cwd = other, env = env }))
@@ -117,13 +126,14 @@ describe("a stored result", function()
 
     it("by the command's own variables alone where Valgrind runs it, in an environment of its own", function()
       support.need(support.have "valgrind", "no valgrind")
+      local program = built(1)
       local function simulated(options)
-        local program, path = built(1), support.folder() .. "/s.jsonl"
+        local path = support.folder() .. "/s.jsonl"
         local command = pmc.command { program, env = options.env }
         pmc.measure(command, { events = "valgrind::instructions", repetitions = 1, warmup = 0, store = path,
           quiet = true, simulation = options.simulation })
         local libraries = pmc.load(path).header.how.workloads[1].libraries
-        return libraries and require("pmclua.base.lists").keys(libraries)
+        return libraries and lists.keys(libraries)
       end
       local pre = folder .. "/pre.so"
       support.with_env({ LD_PRELOAD = pre }, function()

@@ -14,13 +14,27 @@ M.VARIABLES = { "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH" }
 
 local MOST_INTERPRETERS = 4             -- as in Linux
 
+local EMPTIES = lists.set { "-", "-i", "--ignore-environment" }
+
+-- How many words of env's own begin at one of its words; 0: the program does. What is preloaded stays: it is in env
+-- itself.
+local function apply_env(words, at, environment)
+  local word = words[at] or ""
+  local name, value = word:match "^([%a_][%w_]*)=(.*)$"
+  if name then environment[name] = value end
+  local is_unset = word == "-u"
+  local unset = is_unset and words[at + 1] or word:match "^%-u(.+)" or word:match "^%-%-unset=(.*)"
+  if EMPTIES[word] or unset == "LD_LIBRARY_PATH" then environment.LD_LIBRARY_PATH = nil end
+  return is_unset and 2 or (name or unset or EMPTIES[word]) and 1 or 0
+end
+
 -- The command and environment of `env LD_PRELOAD=x.so ./program`.
 local function through_env(command, words, environment)
   while words[1] and words[1]:match "[^/]*$" == "env" do
-    local at = 2
-    while words[at] and words[at]:find "^[%a_][%w_]*=" do
-      local name, value = words[at]:match "^([^=]*)=(.*)$"
-      environment[name], at = value, at + 1
+    local at, own = 2, apply_env(words, 2, environment)
+    while own > 0 do
+      at = at + own
+      own = apply_env(words, at, environment)
     end
     words = { unpack(words, at) }
   end
