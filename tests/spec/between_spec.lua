@@ -131,6 +131,11 @@ describe("a comparison over nodes", function()
     assert.same({ 0, 1, 2 }, { #doubts(nil), #doubts(0), #doubts(4) })
     assert.matches("its repetitions have 2 iterations", doubts(4)[2], 1, true)
     assert.same(lists.set(doubts(1)), lists.set(doubts(4)))
+    local facts = require("dkjson").decode(several(4):report { over = "host", format = "json" })
+    assert.same({ 2, 1 }, { #facts.comparisons[1].verdicts[1].doubts,
+      #facts.comparisons[2].verdicts[1].doubts })
+    local report = several(0):report { over = "host", width = 200 }
+    assert.matches("\nall repetitions of a kernel are of one process", report, 1, true)
   end)
 
   it("is that of two files of several hosts, whose nodes they share", function()

@@ -281,7 +281,8 @@ local function compared_facts(pair)
       local judged = row.verdict or {}
       return { name = row.name, primary = row.primary or nil, verdict = json.or_null(judged.verdict),
         ratio = json.or_null(judged.ratio), low = json.or_null(judged.low), high = json.or_null(judged.high),
-        level = judged.level, margin = judged.margin, why = json.or_null(row.why or judged.reason) }
+        level = judged.level, margin = judged.margin, why = json.or_null(row.why or judged.reason),
+        doubts = #row.doubts > 0 and row.doubts or nil }
     end) }
 end
 
