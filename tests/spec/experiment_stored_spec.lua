@@ -55,6 +55,18 @@ describe("a stored experiment", function()
     assert.equal("complete", loaded.status)
   end)
 
+  it("that is resumed with more repetitions says how many it has, and with fewer keeps them", function()
+    local path = support.folder() .. "/r.jsonl"
+    local function planned(count, options)
+      local whole = run({ events = { "page-faults" }, workloads = { "true" }, repetitions = count, seed = 4 },
+        options)
+      assert.equal(whole.header.repetitions, pmc.load(path).header.repetitions)
+      return whole.header.repetitions
+    end
+    assert.same({ 3, 5, 5, 6 }, { planned(3, { store = path }), planned(5, { resume = path }),
+      planned(4, { resume = path }), planned(6, { resume = path }) })
+  end)
+
   -- Runs until `after` records, is cut off, and resumed. Gives what was recorded whole, and after the cut.
   local function resumed(declaration, after)
     local path, whole, rest = support.folder() .. "/r.jsonl", {}, {}

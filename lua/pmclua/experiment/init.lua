@@ -140,14 +140,13 @@ end
 --- has done; nil without one.
 local function take_stored(stored, declaration, into)
   if not stored then return nil end
-  local done = require("pmclua.experiment.resume").done(declaration)
   local before = require("pmclua.store").open(stored.path)
+  local done = require("pmclua.experiment.resume").done(declaration, before.header)
   before.each(function(record)
     into.spill:add(record)
     into.expectations:take(record)
     done:take(record)
   end)
-  done.planned = before.header.repetitions
   into.remarks = before.remarks
   into.result.header.hosts = require("pmclua.result.hosts").several(lists.joined { before.hosts,
     { into.result.header.host } })
@@ -314,10 +313,11 @@ local function conclude(declaration, into, ended, options)
   remarks:append(ended.remarks)
   local unmounted, hint = require("pmclua.host.machine").unmounted()
   if unmounted then remarks:add(("%s (%s)"):format(unmounted, hint)) end
-  local planned = (ended.more or 0) > 0 and declaration.repetitions + ended.more or nil
+  local before = into.done and into.done.header.repetitions or declaration.repetitions
+  local planned = math.max(before, declaration.repetitions + (ended.more or 0))
   file:finish(ended.ok and ended.status == "complete" and "complete" or "interrupted",
-    { waits = ended.waits, remarks = remarks, repetitions = planned })
-  result.header.repetitions = planned or result.header.repetitions
+    { waits = ended.waits, remarks = remarks, repetitions = planned > before and planned or nil })
+  result.header.repetitions = planned
   if not ended.ok then error(ended.status, 0) end
   into.spill:finish()
   -- A script's function may raise an interrupt that no signal has brought.

@@ -91,7 +91,8 @@ end
 -- A run that is resumed has as many repetitions as it planned, where that was written when it was cut off, and as many
 -- in a process as one had that it ended.
 local function go_on(self, done)
-  local planned = done.planned and done.planned > self.declared and done.planned or nil
+  local stored = done.header.repetitions
+  local planned = stored and stored > self.declared and stored or nil
   local has_whole = done.process > 1
   self.size = (has_whole or not planned) and done.process_size or nil
   self.most = planned or math.max(self.declared, (self.size or 0) * self.wanted)

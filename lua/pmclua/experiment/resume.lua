@@ -168,7 +168,7 @@ end
 ---@field entries table<string, integer> by record.entry_key: the last number that one had
 ---@field last integer the last repetition that was begun
 ---@field process integer the last process of a kernel
----@field planned? integer repetitions of each cell, as its end line has them, or else its header
+---@field header table with the repetitions of each cell, as its end line has them where that was read
 ---@field process_size? integer the most repetitions that one had; nil: no process has a number
 ---@field simulated table[] what may be known of simulated passes
 local Done = {}
@@ -176,10 +176,11 @@ Done.__index = Done
 
 --- Begins to note what a stored run of this plan has.
 ---@param declaration pmclua.Declaration
+---@param header table of the stored run
 ---@return pmclua.Done
-function M.done(declaration)
-  return setmetatable({ simulated = {}, indices = {}, iterations = {}, entries = {}, last = 0,
-    process = 0, sizes = {}, warmup = declaration.warmup,
+function M.done(declaration, header)
+  return setmetatable({ header = header, simulated = {}, indices = {}, iterations = {}, entries = {},
+    last = 0, process = 0, sizes = {}, warmup = declaration.warmup,
     counts = planner.iteration_counts(declaration), choice = planner.choices(declaration) }, Done)
 end
 
