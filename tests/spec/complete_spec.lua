@@ -218,7 +218,7 @@ describe("a primary quantity that was read and is no count", function()
       local events = { EVENTS[1], support.merged(EVENTS[2], more) }
       local head = header { primary = "cycles", events = events }
       local writer = store.create(folder .. "/" .. name .. ".jsonl", head)
-      for _, record in ipairs(records(function() return count end)) do writer:add(record) end
+      for _, record in ipairs(count and records(function() return count end) or {}) do writer:add(record) end
       writer:finish "complete"
       return writer.path
     end
@@ -229,6 +229,10 @@ describe("a primary quantity that was read and is no count", function()
     assert.equal(0, status_of(1000))
     assert.equal(77, status_of(IMPOSSIBLE))
     assert.equal(77, status_of(0, { verified = false }))
+  end)
+
+  it("is another thing than a cell of which nothing ran: 0", function()
+    assert.equal(0, status_of(nil))
   end)
 
   it("which the machine cannot count, leaves the others: 0", function()

@@ -225,7 +225,7 @@ local function why_unlike(pair, name)
   return unlike and "counted differently, " .. unlike.unlike
 end
 
--- Of a quantity that was to be counted here, and has no value that can be believed.
+-- Of a primary quantity that was to be counted here, and has no value that can be believed in any repetition.
 local UNCOUNTED = lists.set { "not-counted", "unverified", "incomplete" }
 
 -- A row without its verdict, and what concludes it. Without values there is no summary; a scaled count has one, and its
@@ -234,9 +234,9 @@ local function row_of(pair, name, options)
   local a, b = pair.cell:summary(name), pair.baseline:summary(name)
   local row = { name = name, title = a.title, unit = a.unit, kind = a.kind, cell = a, baseline = b,
     primary = name == options.primary, doubts = doubts.of(pair, { needs = { name } }) }
-  local absent = a.n == 0 and a or b.n == 0 and b
+  local absent, side = a.n == 0 and a or b.n == 0 and b, a.n == 0 and pair.cell or pair.baseline
   row.why = absent and absent.why or why_unlike(pair, name)
-  row.is_incomplete = absent and UNCOUNTED[absent.status] or nil
+  row.is_incomplete = absent and row.primary and side.repetitions > 0 and UNCOUNTED[absent.status] or nil
   if absent or row.why then return row end
   row.why = complete.of_pair(pair, name)
   if row.why then
