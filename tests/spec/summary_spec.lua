@@ -185,6 +185,13 @@ describe("an event that could not be opened", function()
     assert.equal(2, cell.ipc.median)
   end)
 
+  it("is the reason of a metric, not an event that was left out for want of it", function()
+    local header = support.merged(with_status "unsupported", { pass_events = { { 2 } },
+      metrics = { "share = cycles / page_faults" } })
+    local share = first_cell(made.records { [2] = { 20, 20 } }, header).share
+    assert.same({ "unsupported", "needs page-faults: no PMU here" }, { share.status, share.why })
+  end)
+
   it("that would always read 0 shows no 0", function()
     local cell = first_cell(made.records { { 10 }, { 20 } }, with_status "constant-zero")
     assert.same({ "constant-zero", 0 }, { cell.page_faults.quality, cell.page_faults.n })

@@ -167,6 +167,8 @@ describe("pmclua topdown", function()
       assert.same({ "unsupported" }, { node.status, node.share })
       assert.matches("needs topdown", node.why)
     end
+    local shown = machine.pmclua({ "topdown", "--", "touch", mark }).out
+    assert.matches("top%-down · 0 repetitions%s+exec to exit", shown)
   end)
 
   it("is refused where it asks for what is not there", function()

@@ -27,7 +27,8 @@ local function repetitions(cell, count, is_fit)
   local parts, warmup = text.plural(count, "repetition") .. in_clusters(cell), result.header.warmup or 0
   local passes = #result.header.pass_events
   if is_fit then parts = "fit, " .. parts end
-  if warmup > 0 then parts = parts .. ", " .. text.plural(warmup, "warm-up") end
+  local has_run = count > 0 or cell.warmups > 0
+  if warmup > 0 and has_run then parts = parts .. ", " .. text.plural(warmup, "warm-up") end
   return passes > 1 and ("%s, in %d passes"):format(parts, passes) or parts
 end
 

@@ -191,13 +191,16 @@ end
 -- The columns that a metric is computed of, of one pass where there is one, and the block whose rows its
 -- values are of; nil, a status and why where one is absent.
 local function columns_of(cell, metric)
-  local events, columns = M.events_needed(cell.result, metric), {}
+  local events, columns, absent = M.events_needed(cell.result, metric), {}, nil
   local pass = lists.find(M.common_passes(events), function(number) return cell.columns.passes[number] end)
   for i, event in ipairs(events) do
     local column, status, why = counted.supply(cell, event, pass)
-    if not column then return nil, status, ("needs %s: %s"):format(event.name, why) end
     columns[i] = column
+    -- One that cannot be counted here tells more than another, which may have been left out for want of it.
+    local tells_more = not absent or event.status and not absent.event.status
+    if not column and tells_more then absent = { event = event, status = status, why = why } end
   end
+  if absent then return nil, absent.status, ("needs %s: %s"):format(absent.event.name, absent.why) end
   local base = base_of(cell, events, columns)
   if not base then return nil, "not-counted", "there are no repetitions" end
   if M.needs(cell.result, metric, "wall_ns") then table.insert(columns, 1, counted.wall(cell, base)) end
