@@ -294,6 +294,22 @@ describe("lost samples", function()
     assert.equal("incomplete", code(0, { ran = 0.5 }):ledger().conclusion.kind)
   end)
 
+  it("of interrupts that came late have advice: to sample cycles, unless those were", function()
+    local function shown(spec)
+      local event = made.event("page-faults", { source = "hardware", spec = spec })
+      local profile = profiles.profile({ profiles.line("parse", 5000) },
+        { period = 10, exact = false, rest = { lost = 5000 } })
+      local found = profiles.code({ profile }, { profile }, { events = { event } })
+      return (tostring(found):gsub("%s+", " "))
+    end
+    assert.matches("came late or not at all: sample cycles", shown "instructions:u", 1, true)
+    for _, spec in ipairs { "cycles:u", "armv8_pmuv3/cpu_cycles/u", "cpu-cycles" } do
+      local of_cycles = shown(spec)
+      assert.matches("came late or not at all", of_cycles, 1, true)
+      assert.is_nil(of_cycles:find "sample cycles")
+    end
+  end)
+
   it("are counted in JSON", function()
     local shown = assert(json.decode(code(300):report { format = "json" }))
     assert.same({ "incomplete", 3600, 12078 },

@@ -71,7 +71,13 @@ local HINTS = {
     .. "where some were started, it may also be less",
 }
 
-local LATE = "they were due by the count, and the PMU's interrupts came late or not at all: sample cycles"
+local LATE = "they were due by the count, and the PMU's interrupts came late or not at all"
+local INSTEAD = LATE .. ": sample cycles"
+
+local function is_cycles(event)
+  local spec = event.spec or event.name
+  return spec:find "^cycles" ~= nil or spec:find "cpu[-_]cycles" ~= nil
+end
 
 -- Advice by reason. Samples of Linux's own events are lost by rings alone.
 local function hint_of(reason, code)
@@ -80,7 +86,8 @@ local function hint_of(reason, code)
     return remark:find("rings were full", 1, true)
   end)
   local is_late = reason == "lost" and not are_full and event and reading.most_per_ns(event) ~= nil
-  return is_late and LATE or HINTS[reason]
+  if not is_late then return HINTS[reason] end
+  return is_cycles(event) and LATE or INSTEAD
 end
 
 local function add_rest(list, code, ledger)
