@@ -146,6 +146,22 @@ int main(void) {
     assert.matches("not looked into: page-faults by function: it would take", found.out, 1, true)
   end)
 
+  it("says what cannot be told of kernels", function()
+    support.need(support.have "cc", "no C compiler")
+    local code = [[
+      #include <stdint.h>
+      static void spin(uint64_t n) { for (volatile uint64_t i = 0; i < n; i++) ; }
+      void less(void *state, uint64_t n) { (void)state; spin(n); }
+      void more(void *state, uint64_t n) { (void)state; spin(3 * n); }]]
+    local less = pmc.kernel { symbol = "less", code = code }
+    local experiment = pmc.experiment { events = "task-clock", gate = { "task_clock <= +50%" },
+      against = "less", workloads = { less, pmc.kernel { symbol = "more", code = code } } }
+    local failed = experiment:gate(experiment:run { quiet = true, store = false },
+      { why = true, budget = "20s", quiet = true })
+    assert.same({ "fail", { "valgrind::instructions by function: Valgrind tells that of commands alone" } },
+      { failed.state, failed.causes[1].absent })
+  end)
+
   it("looks for nothing where all limits hold", function()
     local found = gate("page_faults <= +900%", "--why", "--format", "json", "--", folder .. "/slow")
     assert.same({ 0, {} }, { found.status, json.decode(found.out).causes })

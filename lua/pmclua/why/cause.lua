@@ -110,6 +110,11 @@ local function add_code(cause, sides, event, options, left)
     return
   end
   local is_simulated = event:find "^valgrind::" ~= nil
+  local has_lines = lists.all({ sides.a, sides.b }, function(side) return side.takes["simulated lines"] end)
+  if is_simulated and not has_lines then
+    cause.absent[#cause.absent + 1] = event .. " by function: Valgrind tells that of commands alone"
+    return
+  end
   local runs = is_simulated and EXACT_RUNS or SAMPLED_RUNS
   local each = is_simulated and SIMULATED_TIMES * options.block_s + 2 * START_S or 3 * options.block_s
   if runs * each > left then
