@@ -306,3 +306,34 @@ describe("a comparison over a factor that an element's cost is computed with", f
     end
   end)
 end)
+
+describe("many comparisons of a count that takes one of two values", function()
+  -- The same program under sixteen names, compared with the first.
+  local function equals(generator, repetitions)
+    local workloads, cells, records = {}, {}, {}
+    for i = 1, 16 do
+      workloads[i] = { name = "w" .. i, kind = "command", per = "run" }
+      cells[i] = { workload = "w" .. i, levels = {} }
+      local counts = support.sequence(repetitions, function()
+        return generator:uniform() < 0.5 and 49 or 50
+      end)
+      lists.append(records, made.records({ counts }, { workload = "w" .. i, cell = i, levels = {} }))
+    end
+    return made.result(made.header { workloads = workloads, factors = {}, cells = cells, baseline = "w1",
+      events = { made.event "cycles" }, pass_events = { { 1 } }, primary = "cycles" }, records)
+  end
+
+  it("find a difference in 5 of 100 experiments at most, however few the repetitions", function()
+    local verdict, generator = require "pmclua.verdict", require("pmclua.stats.random").new(1, "two values")
+    for _, repetitions in ipairs { 3, 4, 5, 6 } do
+      local wrong = 0
+      for _ = 1, 100 do
+        local is_wrong = lists.any(equals(generator, repetitions):compare().pairs, function(pair)
+          return verdict.differs(pair.rows[1].verdict)
+        end)
+        wrong = wrong + (is_wrong and 1 or 0)
+      end
+      assert.is_true(wrong <= 5, ("%d of 100, of %d repetitions"):format(wrong, repetitions))
+    end
+  end)
+end)

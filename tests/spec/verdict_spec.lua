@@ -109,6 +109,21 @@ describe("exact values", function()
       { two.verdict, two.reason })
   end)
 
+  it("that differ take more values at a higher level, those within the margin do not", function()
+    local function reason(count, value, level)
+      return verdict.compare(constant(count, value), constant(count, 1000), { level = level }).reason
+    end
+    assert.equal("4 equal values are needed, there are 3", reason(3, 1011, 1 - 0.05 / 2))
+    assert.equal("5 equal values are needed, there are 4", reason(4, 1011, 1 - 0.05 / 7))
+    assert.equal("5 equal values are needed, there are 4", reason(4, 989, 1 - 0.05 / 25))
+    assert.equal("6 equal values are needed, there are 5", reason(5, 1011, 1 - 0.05 / 26))
+    for _, case in ipairs { { 3, 1011, 0.95 }, { 3, 1010, 0.999 }, { 4, 1011, 1 - 0.05 / 6 },
+      { 5, 989, 1 - 0.05 / 25 } } do
+      assert.is_nil(reason(unpack(case)))
+    end
+    assert.equal("exact", verdict.compare(constant(3, 1000), constant(3, 1000), { level = 0.999 }).method)
+  end)
+
   it("differ by chance in no more than 5 of 100 equal experiments, however few they are", function()
     local random = stats.random(9)
     for n = 2, 6 do

@@ -57,7 +57,14 @@ end
 -- threads, and then take many values.
 local EXACT_FROM, SIMULATED_FROM = 3, 2
 
-local function is_exact(side, from) return side.n >= (from or EXACT_FROM) and side.low == side.high end
+local function is_exact(side, from) return side.n >= from and side.low == side.high end
+
+-- How many equal values each side needs at a level. Of a count that takes one of two values, equal programs look exact and
+-- different in 2 · 4^-n of experiments at most; within the margin that is no false alarm.
+local function exact_from(a, b, options)
+  if math.abs(a.low - b.low) <= options.margin * math.abs(b.low) then return EXACT_FROM end
+  return math.max(EXACT_FROM, math.ceil(math.log(2 / (1 - options.level)) / math.log(4)))
+end
 
 -- Each side is one value: the difference is what it is.
 local function exact(a, b)
@@ -130,7 +137,8 @@ end
 
 local function estimate(values, baseline, a, b, options)
   if options.simulated then return simulated(values, baseline, a, b, options.level) end
-  if is_exact(a) and is_exact(b) then return exact(a, b) end
+  local from = exact_from(a, b, options)
+  if is_exact(a, from) and is_exact(b, from) then return exact(a, b) end
   if a.low <= 0 or b.low <= 0 then return shifted(values, baseline, b, options.level) end
   if options.paired then return paired_ratio(values, baseline, options.level) end
   return unpaired_ratio(values, baseline, options.level)
@@ -204,7 +212,7 @@ end
 function M.compare(values, baseline, options)
   options = options or {}
   local asked = { level = options.level or defaults.DEFAULT_LEVEL, paired = options.paired ~= false,
-    simulated = options.simulated }
+    simulated = options.simulated, margin = options.margin or defaults.DEFAULT_MARGIN }
   local a, why = extremes(values)
   if not a then return nil, why end
   local b, why_not = extremes(baseline)
@@ -212,7 +220,7 @@ function M.compare(values, baseline, options)
   local result, reason = estimate(values, baseline, a, b, asked)
   if not result then return nil, reason end
   if result.reason and is_exact(a, 1) and is_exact(b, 1) then
-    local needed = options.simulated and SIMULATED_FROM or EXACT_FROM
+    local needed = options.simulated and SIMULATED_FROM or exact_from(a, b, asked)
     result.reason = ("%d equal values are needed, there are %d"):format(needed, math.min(a.n, b.n))
   end
   return M.conclude(result, b, a.n, options)
