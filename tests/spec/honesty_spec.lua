@@ -2,6 +2,7 @@
 -- bounds as wide as their number asks for (five standard errors).
 
 local simulate = require "tests.bench.simulate"
+local support = require "tests.support"
 
 local EXPERIMENTS = 500
 
@@ -11,6 +12,15 @@ local function within(share, low, high, what)
     error(("%s: %.1f %%"):format(what, 100 * share), 2)
   end
 end
+
+describe("the long form", function()
+  it("marks no promise that chance alone misses where it is run with few experiments", function()
+    local result = support.pmclua({ support.root .. "/tests/bench/honesty.lua", "60" }, { limit_s = 120 })
+    assert.same({ 0, "" }, { result.status, result.err })
+    assert.is_nil(result.out:find("!", 1, true))
+    assert.matches("A planted 2 %, margin 1 %, 6 experiments each", result.out, 1, true)
+  end)
+end)
 
 describe("of simulated experiments", function()
   it("95 % intervals hold the truth in 94 to 97.5 %, of few repetitions in up to 99.5", function()
