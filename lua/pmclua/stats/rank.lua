@@ -105,7 +105,6 @@ function M.mann_whitney(x, y)
     return { u = u, p = min(1, 2 * exact_cdf(n1, n2)[smaller]), method = "exact" }
   end
   local sigma = deviation(n1, n2, ties)
-  if sigma == 0 then return { u = u, p = 1, method = "normal" } end
   local z = (n1 * n2 / 2 - smaller - 0.5) / sigma
   return { u = u, p = min(1, 2 * distribution.normal_cdf(-z)), method = "normal" }
 end

@@ -25,13 +25,10 @@ local OBJECTS = { levels = true, attr = true, host = true, per = true, notes = t
 
 -- ---- writing ----
 
-local function hex(value)
-  return type(value) == "number" and ("0x%x"):format(value + 0ULL) or ("0x%x"):format(value)
-end
-
 -- A copy in which 64-bit words are "0x…" texts and maps are marked.
 local function portable(value, key, depth)
-  if type(value) == "cdata" or (HEX_FIELDS[key] and type(value) == "number") then return hex(value) end
+  local is_word = type(value) == "cdata" or HEX_FIELDS[key] and type(value) == "number"
+  if is_word then return ("0x%x"):format(value) end
   if type(value) ~= "table" or rawequal(value, json.null) then return value end
   if depth > 60 then error("the header is nested too deep", 0) end
   local copy = {}
