@@ -49,9 +49,9 @@ local function coverage()
   for i, shape in ipairs(simulate.shapes) do
     local function row(n, most)
       local held = simulate.coverage(shape, n, experiments, 100 * i + n)
-      print(("| %s | %d | %s | %s | %s |"):format(shape.name, n, promised(held.median, 0.94, most, experiments),
-        promised(held.paired, 0.94, most, experiments),
-        promised(held.unpaired, 0.94, most, experiments)))
+      local function share(of) return promised(held[of], 0.94, most, experiments) end
+      print(("| %s | %d | %s | %s | %s |"):format(shape.name, n, share "median", share "paired",
+        share "unpaired"))
     end
     -- Ranks are whole: of few values the interval that covers 95 % at least covers up to 99.2 % (n = 8).
     for _, n in ipairs(FEW) do row(n, 0.995) end

@@ -75,6 +75,12 @@ describe("a gate of what is not there", function()
     end
   end)
 
+  it("does not say how many repetitions a run was to have that might have stopped before", function()
+    local short = of({ constant(1000, 2), {}, {} }, { stop = { kind = "verdict" } }, "interrupted")
+    assert.equal("the run was interrupted, after 2 repetitions",
+      gate(short, "cycles <= 5000").results[1].reason)
+  end)
+
   it("fails what a run that was cut short has shown", function()
     assert.equal("fail", gate(of({ constant(1000, 2), {}, {} }, nil, "interrupted"), "cycles <= 900").state)
   end)

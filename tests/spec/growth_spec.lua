@@ -218,6 +218,17 @@ describe("a result", function()
     assert.same({ false, true, true }, { growth:at(100).beyond, growth:at(8).beyond, growth:at(4096).beyond })
   end)
 
+  it("says why there is no fit of a workload that was measured at one size", function()
+    local header = result_of(squares()).header
+    local lone = #header.cells + 1
+    header.workloads[2] = { name = "columns", kind = "command", per = "run" }
+    header.cells[lone] = { workload = "columns", levels = { n = SIZES[1] } }
+    local records = made.records({ { 5, 5 } },
+      { workload = "columns", levels = { n = SIZES[1] }, cell = lone })
+    local growths = made.complete(header, records):fit("n", { names = "cycles" })
+    assert.equal("a fit takes 4 sizes, there are 1", growths[2].why)
+  end)
+
   it("refuses factors that nothing can grow over", function()
     local r = result_of(squares())
     assert.matches("there is no such factor; did you mean 'n'", support.message_of(r.fit, r, "N"), 1, true)

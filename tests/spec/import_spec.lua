@@ -94,6 +94,13 @@ describe("pmc.import", function()
     return pmc.import(path)
   end
 
+  it("takes the largest times that fit into 63 bits in thousandths of a nanosecond", function()
+    local r = imported [=[{"commit_hash": "abc", "date": 0, "result_columns": ["result", "params", "samples"],
+      "results": {"t.time_a": [[9e6], [], [[9e6, 9e6]]], "t.time_b": [[1e7], [], [[1e7, 1e7]]]}}]=]
+    assert.same({ 9e15, 9e15 }, cell_of(r, "t.time_a"):values "duration_time")
+    assert.same({ 1, 1 }, { #r:list(), #r.remarks })
+  end)
+
   it("leaves out what is no count and says so: NaN as Python has it, null, below 0, too large", function()
     local r = imported [=[{"commit_hash": "abc", "date": -1000,
       "result_columns": ["result", "params", "samples"],

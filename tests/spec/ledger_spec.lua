@@ -267,6 +267,16 @@ describe("the functions of two programs", function()
     assert.same({ 5, 7 }, { rows.f.a, rows.f.b })
   end)
 
+  it("are matched although their library has another name, which its version is in", function()
+    local function deflate(version, id, count)
+      return made.line("deflate", count,
+        { file = "/lib/libz.so." .. version, build_id = id, source = "/src/z/deflate.c" })
+    end
+    local rows = matched({ deflate("1.2", "cc", 5) }, { deflate("1.3", "dd", 7) })
+    local row = rows["deflate [libz.so.1.2]"]
+    assert.same({ 5, 7 }, { row.a, row.b })
+  end)
+
   it("are told apart where a name is in several files", function()
     local LIBRARY = { file = "/lib/libz.so.1", source = "z.c" }
     local rows = matched({ made.line("init", 5), made.line("init", 2, LIBRARY) },
@@ -284,6 +294,18 @@ describe("the functions of two programs", function()
     assert.same({ 11, 4 }, { row.a, row.b })
     local rows = matched({ nameless(16, 5, "aa"), nameless(64, 6, "aa") }, { nameless(16, 4, "aa") })
     assert.same({ 5, 4 }, { rows["libx.so+0x10"].a, rows["libx.so+0x10"].b })
+  end)
+
+  it("have a line of a header and one of their own source apart that have the same number", function()
+    local function part(source, count)
+      return { line = 7, source = source, address = 0x1000, count = count, samples = count }
+    end
+    local f = made.line("f", 9, { at = { part("/home/u/parse.c", 4), part("/home/u/parse.h", 5) } })
+    f.source = nil
+    local found = code.new { a = { made.profile { f } }, by = "line" }
+    local counts = lists.map(lists.joined { found.lines, found.rest }, function(row) return row.a end)
+    table.sort(counts)
+    assert.same({ 4, 5 }, counts)
   end)
 
   it("have source lines that add up, what has no line among them", function()

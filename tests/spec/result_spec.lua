@@ -175,6 +175,19 @@ describe("a comparison", function()
       { "columns", "rows", 512, 512, 12, "more", true } }, seen)
   end)
 
+  it("is undecided where the baseline has one value", function()
+    local function of_workload(name, cell, values)
+      return made.records({ values, {}, {} }, { workload = name, levels = {}, cell = cell })
+    end
+    local header = made.header { repetitions = 3, factors = {}, baseline = { workload = "old" },
+      workloads = { { name = "old", kind = "command", per = "run" },
+        { name = "new", kind = "command", per = "run" } },
+      cells = { { workload = "old", levels = {} }, { workload = "new", levels = {} } } }
+    local records = lists.joined { of_workload("old", 1, { 100 }), of_workload("new", 2, { 120, 121, 119 }) }
+    local row = made.result(header, records):compare({ names = "cycles" }).pairs[1].rows[1]
+    assert.equal("undecided", row.verdict.verdict)
+  end)
+
   it("takes one name, margins in either spelling, and nothing that it does not know", function()
     local one = two_by_two()
     local comparison = one:compare { names = "page-faults", margin = { ["page-faults"] = "3%" } }

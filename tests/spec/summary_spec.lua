@@ -43,6 +43,16 @@ describe("a summary", function()
     assert.matches("needs 6 layouts, there are 4", cycles({ layouts = {} }).reason)
   end)
 
+  it("is that of one iteration of a kernel, also where counts are too large for a number", function()
+    local word = 2 ^ 60 + 0ULL
+    local function median(iterations)
+      local records = made.records({ { word, word, word }, {}, {} }, { iterations = iterations })
+      return first_cell(records).cycles.median
+    end
+    assert.equal(2 ^ 60 / 16, median(16))
+    assert.equal(word, median(1))
+  end)
+
   it("has no interval below six values, and says why", function()
     local cycles = first_cell(made.records { { 1, 2, 3, 4, 5 }, {}, {} }, command()).cycles
     assert.is_nil(cycles.low)

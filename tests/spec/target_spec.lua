@@ -61,6 +61,28 @@ describe("a process as target", function()
     two.finish()
   end)
 
+  it("that has ended is said to have left a child running, where it did", function()
+    local folder = support.folder()
+    local go, child = folder .. "/go", folder .. "/child"
+    local function remark_on(last)
+      local script = ("while [ ! -e %s ]; do sleep 0.01; done; %s"):format(go, last)
+      local pid = tonumber(support.output_of(("sh -c '%s' >/dev/null 2>&1 & echo $!"):format(script)))
+      local heirs = require("pmclua.counting.target.heirs").of(pid)
+      assert.is_nil(heirs:remark())
+      support.write(go, "")
+      support.await(function() return heirs:remark() or not support.exists("/proc/" .. pid) end, "its end")
+      os.remove(go)
+      return heirs:remark(), pid
+    end
+    assert.is_nil((remark_on ":"))
+    local said, pid = remark_on(("sleep 60 & echo $! >%s"):format(child))
+    local orphan = tonumber(support.read(child))
+    os.execute("kill " .. orphan)
+    assert.matches(("process %d has ended, and counting with it"):format(pid), said, 1, true)
+    local named = ("sleep (process %d); pmclua stat -p %d continues there"):format(orphan, orphan)
+    assert.matches(named, said, 1, true)
+  end)
+
   it("that ends while it is counted keeps its counts", function()
     caller.need()
     local running = caller.start(2, 10)
