@@ -18,6 +18,7 @@
 --   5bd1d01  155,966         –           =                 number 4
 -- reading: `difference` is to the row above. A step says where to look: between its row and the one above;
 --   --refine has bisect search the commit there. What comes and goes between two measured commits is missed.
+--   What was counted in part is no point, and a line below says which and why.
 -- caveats: a build is one layout of the code, which may change times by percents: count simulated instructions
 --   (-e valgrind::instructions) where you can.
 

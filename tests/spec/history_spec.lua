@@ -1,8 +1,11 @@
 -- Commits as a factor of an experiment, and values by commit.
 
+local json = require "dkjson"
 local built = require "tests.support.commits"
 local lists = require "pmclua.base.lists"
+local made = require "tests.support.results"
 local pmc = require "pmclua"
+local store = require "pmclua.store"
 local support = require "tests.support"
 
 local need, need_valgrind, repository = built.need, built.need_valgrind, built.repository
@@ -81,6 +84,40 @@ describe("a history", function()
     local history = pmc.history { files = files, folder = folder }
     assert.same({ "1a2b3c", "2b3c4d" }, lists.column(history.commits, "name"))
     assert.equal(2, #history.series[1].points)
+  end)
+
+  -- Stored results of three commits with a metric; remarks of the last.
+  local function three(remarks)
+    local folder = support.folder()
+    for i, count in ipairs { 100, 100, 200 } do
+      local header = made.header { metrics = { "both = cycles + instructions" }, target = "all CPUs",
+        workloads = { { name = "rows", kind = "command", per = "run" } }, notes = { commit = "1a2b3c" .. i } }
+      local writer = store.create(("%s/%d.jsonl"):format(folder, i), header)
+      for _, record in ipairs(made.records { { count, count }, { 5, 5 }, { 3, 3 } }) do writer:add(record) end
+      writer:finish("complete", { remarks = i == 3 and remarks or {} })
+    end
+    return pmc.history { files = { folder }, folder = folder }
+  end
+
+  local function points_of(history)
+    local counts = {}
+    for _, series in ipairs(history.series) do counts[series.event] = #series.points end
+    return counts
+  end
+
+  it("is of metrics, too", function()
+    local history = three {}
+    assert.same({ cycles = 3, instructions = 3, ["page-faults"] = 3, both = 3 }, points_of(history))
+    assert.same({}, history.left_out)
+  end)
+
+  it("has no point, and no step, of what was counted in part, and says so", function()
+    local history = three { "CPU 1 went offline: counted only until then" }
+    assert.same({ cycles = 2, instructions = 2, ["page-faults"] = 2, both = 2 }, points_of(history))
+    assert.matches("1a2b3c3: cycles, instructions, page-faults and both left out: CPU 1 went offline: not",
+      (history:report():gsub("%s+", " ")), 1, true)
+    local part = json.decode(history:report { format = "json" }).left_out[1]
+    assert.same({ "1a2b3c3", "cycles" }, { part.commit, part.title })
   end)
 
   -- Stored results of commits whose programs fault `pages` times more each, and one of a changed checkout.

@@ -2,6 +2,7 @@
 -- commits.
 
 local DEFAULT_MARGIN = require("pmclua.verdict").DEFAULT_MARGIN
+local complete = require("pmclua.base.lazy").module "pmclua.result.complete"
 local lists = require "pmclua.base.lists"
 local problem = require "pmclua.base.problem"
 local repository = require "pmclua.commits.repository"
@@ -30,7 +31,8 @@ local FACTOR, CHANGED = "commit", "+"   -- CHANGED ends the name of a commit wit
 ---@class pmclua.History
 ---@field commits table[] name, and as far as git knows them hash, subject, author, date; in order
 ---@field series pmclua.HistorySeries[]
-local History = require("pmclua.public.class").new("commits", "history")
+---@field left_out? { commit: string, title: string, why: string }[] what was counted in part, and is no point
+local History = require("pmclua.public.class").new("commits", "history", "left_out")
 
 History.__tostring = function(self) return self:report() end
 
@@ -77,18 +79,25 @@ local function series_name(cell)
   return table.concat(parts, ", ")
 end
 
+-- The series of an event or a metric in cells like this one.
+local function series_of(self, by_name, cell, about, field)
+  local key = series_name(cell) .. "\0" .. field
+  if not by_name[key] then
+    by_name[key] = { workload = series_name(cell), event = about.name,
+      unit = about.unit or "", points = {}, by = {} }
+    self.series[#self.series + 1] = by_name[key]
+  end
+  return by_name[key]
+end
+
 local function add_cell(self, by_name, result, cell, commit)
-  for _, event in ipairs(lists.joined { result.header.events, result.header.metrics or {} }) do
-    local field = event.field or event.name
-    local summary = cell:summary(field)
-    if summary and summary.n > 0 and summary.median then
-      local key = series_name(cell) .. "\0" .. field
-      local series = by_name[key]
-      if not series then
-        series = { workload = series_name(cell), event = event.name, unit = event.unit or "",
-          points = {}, by = {} }
-        by_name[key], self.series[#self.series + 1] = series, series
-      end
+  for _, about in ipairs(lists.joined { result.events, result.metrics }) do
+    local field = about.field or about.name
+    local summary, why = cell:summary(field), complete.of_cell(cell, field)
+    if why then
+      self.left_out[#self.left_out + 1] = { commit = commit, title = summary.title, why = why }
+    elseif summary.n > 0 and summary.median then
+      local series = series_of(self, by_name, cell, about, field)
       local point = { commit = commit, value = summary.median, low = summary.low, high = summary.high,
         n = summary.n }
       series.points[#series.points + 1], series.by[commit] = point, point
@@ -120,7 +129,7 @@ local function finish(series, commits, margin)
 end
 
 local function new(list, commits, margin)
-  local self, by_name = setmetatable({ commits = commits, series = {} }, History), {}
+  local self, by_name = setmetatable({ commits = commits, series = {}, left_out = {} }, History), {}
   for _, entry in ipairs(list) do
     for cell in entry.result:cells() do
       local name = entry.commit or cell.levels[FACTOR]

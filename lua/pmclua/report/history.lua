@@ -120,6 +120,17 @@ end
 
 -- ---- forms ---------------------------------------------------------------------------------------------
 
+-- A line for each commit and reason.
+local function notes_of(history)
+  local groups = lists.groups(history.left_out or {}, function(part)
+    return part.commit .. "\0" .. part.why
+  end)
+  return lists.map(groups, function(parts)
+    local titles = text.list(lists.unique(lists.column(parts, "title")))
+    return text.safe(("%s: %s left out: %s"):format(parts[1].commit, titles, parts[1].why))
+  end)
+end
+
 --- A history as blocks.
 ---@param history pmclua.History
 ---@param options? pmclua.ReportOptions
@@ -128,7 +139,7 @@ function M.blocks(history, options)
   local is_page = options and options.format == "html"
   local first, last = history.commits[1], history.commits[#history.commits]
   return { title = ("History of %s, %s … %s"):format(text.plural(#history.commits, "commit"), first.name,
-      last.name), notes = {},
+      last.name), notes = notes_of(history),
     blocks = lists.map(history.series, function(series)
       return block_of(history, series, is_page)
     end),
@@ -140,13 +151,15 @@ function M.blocks(history, options)
 end
 
 local ORDER = { "format", "commits", "series", "workload", "event", "unit", "points", "commit", "value",
-  "low", "high", "n", "ratio", "step", "name", "hash", "subject", "author", "date" }
+  "low", "high", "n", "ratio", "step", "name", "hash", "subject", "author", "date",
+  "left_out", "title", "why" }
 
 --- The facts of a history.
 ---@param history pmclua.History
 ---@return pmclua.ReportFacts
 function M.facts(history)
-  return { order = ORDER, value = { format = 1, commits = history.commits, series = history.series } }
+  return { order = ORDER, value = { format = 1, commits = history.commits, series = history.series,
+    left_out = history.left_out } }
 end
 
 --- A record for each value.
