@@ -15,8 +15,9 @@
 --      0.300 s             –                 –
 --      0.303 s             0                 0  (0.003 s)
 -- reading: the time is the end of the interval, counted from the start. `–`: the target did not run in
---   this interval, or others held the counters; --format json says which. `(2 missed)`: two lines could not
---   be written in time; this one includes their counts. The last line may cover a shorter interval.
+--   this interval, others held the counters, or an event read only 0 that the PMU may lack; --format json says
+--   which. `(2 missed)`: two lines could not be written in time; this one includes their counts. The last line
+--   may cover a shorter interval.
 -- caveats: without a target everything is counted, which takes root or CAP_PERFMON. With a command the
 --   lines go to standard error, or to -o FILE, and pmclua exits as the command did.
 

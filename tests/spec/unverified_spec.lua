@@ -82,6 +82,14 @@ describe("an event of an Arm CPU's table", function()
     assert.matches(LACKS, values["br_retired:u"].why, 1, true)
   end)
 
+  it("is no number second by second, and the end says why", function()
+    local on = machine()
+    local run = on.pmclua { "monitor", "-I", "100", "-e", "TOY_OWN,TOY_OTHER", "--", on.work, "100" }
+    local said = (run.out .. run.err):gsub("%s+", " ")
+    assert.matches("TOY_OWN: it read only 0, and nothing confirms that the PMU has this code", said, 1, true)
+    assert.is_nil(said:find("TOY_OTHER: ", 1, true))
+  end)
+
   for _, name in ipairs { "BR_RETIRED", "TOY_OWN" } do
     it("holds no limit and no comparison: " .. name, function()
       local on = machine()

@@ -296,6 +296,20 @@ local function kept_off(self)
     .. "was using its counters; stop that, or count fewer events at once"):format(text.list(names))
 end
 
+-- Events that read only 0 from the start to the end, and that nothing vouches for.
+local function only_zeros(self)
+  local counts = self.ended and self.last and self.last - self.first
+  local groups = lists.groups(counts and self.columns or {}, function(column)
+    if not column.event or column.event.tool then return nil end
+    local status, why = counts:status(column.field)
+    return status == "unverified" and why or nil
+  end)
+  return lists.map(groups, function(columns)
+    local names = lists.map(columns, function(column) return text.safe(column.event.name) end)
+    return ("%s: %s"):format(text.list(names), columns.key)
+  end)
+end
+
 --- Remarks on what is counted: events that are not, with the reason; CPUs that went offline,
 --- threads that may be missing.
 ---@return string[]
@@ -306,6 +320,7 @@ function Monitor:remarks()
   local left = self.result and self.result.left
   list[#list + 1] = left and require("pmclua.explain.dropped").left(left) or nil
   list[#list + 1] = kept_off(self)
+  lists.append(list, only_zeros(self))
   for _, group in ipairs(refusals(self.columns)) do
     local names = lists.map(group, function(column) return text.safe(column.event.name) end)
     list[#list + 1] = ("not counted: %s: %s"):format(text.list(names), group.key)
