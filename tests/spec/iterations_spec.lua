@@ -27,9 +27,27 @@ local function search_of(costs, options)
     local length = cell.cost * count
     if options.trial then return options.trial(cell, length, trials[cell]) end
     return length
-  end, function(cell) return (options.pages or {})[cell.index] or 0 end)
+  end, { reading_ns = options.reading_ns or 0,
+    pages = function(cell) return (options.pages or {})[cell.index] or 0 end })
   return function(i, choice) return search:of { cell = cells[i], choice = choice } end, search, cells
 end
+
+describe("how long reading the counters takes", function()
+  local function reading_ns(...)
+    local events = { { unit = "" }, { unit = "ns" } }
+    return require("pmclua.experiment.calibrate").reading_ns({ ... }, events)
+  end
+
+  it("is the least of empty regions, in the pass that takes longest", function()
+    assert.equal(900, reading_ns({ minimum = { 5000, 700 } }, { minimum = { 6000, 900 } },
+      { minimum = { 7000, false } }))
+  end)
+
+  it("is unknown where no time is counted", function()
+    assert.equal(0, reading_ns({ minimum = { 5000, false } }, false))
+    assert.equal(0, require("pmclua.experiment.calibrate").reading_ns(nil, {}))
+  end)
+end)
 
 describe("the iterations of kernels that are set side by side", function()
   it("are one number, with which the fastest takes a millisecond", function()
@@ -49,6 +67,14 @@ describe("the iterations of kernels that are set side by side", function()
     end
     assert.same({ 2 ^ 14, 2 ^ 14, 2 ^ 15, 2 ^ 17, 2 ^ 17 },
       { count(25), count(40), count(41), count(250), count(1e6) })
+  end)
+
+  it("are more of short repetitions where reading the counters takes long", function()
+    local function count(reading_ns)
+      local of = search_of({ { "a", 10 }, { "b", 10 } }, { kind = "short", reading_ns = reading_ns })
+      return of(2)
+    end
+    assert.same({ 2 ^ 14, 2 ^ 15, 2 ^ 17, 2 ^ 17 }, { count(1600), count(1700), count(1e4), count(1e6) })
   end)
 
   it("are found for each group of short repetitions by its own memory", function()

@@ -59,4 +59,19 @@ function M.passes(declaration, plan, session)
   return overheads
 end
 
+--- How much of a repetition's time is starting and stopping the counters: at least so many ns, of several passes the most.
+---@param overheads? (pmclua.Overhead|false)[]
+---@param events table[] of the declaration
+---@return number ns 0 where no time is counted
+function M.reading_ns(overheads, events)
+  local most = 0
+  for _, overhead in ipairs(overheads or {}) do
+    for index, event in ipairs(overhead and events or {}) do
+      local least = event.unit == "ns" and overhead.minimum[index]
+      most = math.max(most, least or 0)
+    end
+  end
+  return most
+end
+
 return M

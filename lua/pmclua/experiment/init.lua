@@ -182,8 +182,7 @@ local function add_machine_code(header, cells, session)
   end
 end
 
--- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is
--- run yet.
+-- Everything a run needs, checked: passes, cells and their order, what counting itself costs. Nothing is run yet.
 local function plan_all(self, options, session)
   local resume = require("pmclua.base.lazy").module "pmclua.experiment.resume"
   local declaration = self.declaration
@@ -289,7 +288,8 @@ local function run_plan(declaration, plan, session, into, options)
   local run
   run = require("pmclua.experiment.run").new(declaration, plan, {
     session = session, take = recorder(into), each = options.each, barrier = options.barrier,
-    progress = progress, done = into.done, flush = function() into.file:flush() end,
+    progress = progress, done = into.done, overhead = into.result.header.overhead,
+    flush = function() into.file:flush() end,
     enough = stop_rule(declaration, into, function(...) return run:ask("stop", ...) end),
     deciding = function()
       return require("pmclua.experiment.deciding").new(declaration, into.result, options.gate_with)

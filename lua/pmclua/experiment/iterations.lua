@@ -15,7 +15,7 @@ local M = {}
 local LIMITS = {
   -- ns: two reads (about 2 µs) are under 1 % of a repetition
   time = { target = 1e6, most = 1e8, least = 1e5, trials = 5 },
-  -- of many short pairs (processes.lua): the reads are 1 % of both sides. Lines of a page that the other side evicted come
+  -- of many short pairs (processes.lua): reading is 1 % of both sides. Lines of a page that the other side evicted come
   -- back from the next cache in 30 to 180 ns: 1 to 5 % of `page`, which is ns for each page, up to the target of "time"
   short = { target = 1e5, most = 1e8, least = 1e5, trials = 5, page = 4e3 },
   -- instructions under Valgrind, which are the same in each trial
@@ -23,6 +23,7 @@ local LIMITS = {
 }
 local MOST_ITERATIONS = 2 ^ 40
 local LONG = 20             -- targets: an interruption is a small part of a trial this long
+local READINGS = 100        -- how long reading takes, times this: it warns where reading is a larger part (warning.lua)
 local LIKE = 2              -- levels whose iterations take this much longer at most are set side by side, too
 
 ---@class pmclua.IterationSearch
@@ -31,7 +32,8 @@ local LIKE = 2              -- levels whose iterations take this much longer at 
 ---  instructions; nil and the result of a run that failed
 ---@field limits table
 ---@field target number how long the fastest cell's repetition is to be
----@field pages fun(cell: pmclua.PlannedCell): integer that a kernel has of memory
+---@field short { pages: (fun(cell: pmclua.PlannedCell): integer), reading_ns: number } what short repetitions must be
+---  long for: a kernel's memory, and reading counters
 ---@field groups table<pmclua.PlannedCell, pmclua.PlannedCell[]> cells side by side
 ---@field counts table<pmclua.PlannedCell, integer> what was found
 local Search = {}
@@ -65,11 +67,12 @@ end
 ---@param cells pmclua.PlannedCell[]
 ---@param kind "time"|"short"|"simulated"
 ---@param measure fun(cell: pmclua.PlannedCell, iterations: integer): number?, table?
----@param pages? fun(cell: pmclua.PlannedCell): integer that its kernel has of memory; needed for "short"
+---@param short? { pages: (fun(cell: pmclua.PlannedCell): integer), reading_ns: number } needed for "short": how many pages
+---  of memory a cell's kernel has, and how long reading takes in a repetition
 ---@return pmclua.IterationSearch
-function M.new(declaration, cells, kind, measure, pages)
+function M.new(declaration, cells, kind, measure, short)
   local self = setmetatable({ declaration = declaration, limits = LIMITS[kind], target = LIMITS[kind].target,
-    measure = measure, pages = pages, groups = {}, counts = {}, lengths = {} }, Search)
+    measure = measure, short = short, groups = {}, counts = {}, lengths = {} }, Search)
   self.list = side_by_side(declaration, cells)
   for _, group in ipairs(self.list) do
     for _, cell in ipairs(group) do self.groups[cell] = group end
@@ -115,8 +118,9 @@ end
 local function target_of(self, cells)
   local limits, pages = self.limits, 0
   if not limits.page then return limits.target end
-  for _, cell in ipairs(cells) do pages = math.max(pages, self.pages(cell)) end
-  return math.max(limits.target, math.min(LIMITS.time.target, limits.page * pages))
+  for _, cell in ipairs(cells) do pages = math.max(pages, self.short.pages(cell)) end
+  local needed = math.max(limits.page * pages, READINGS * self.short.reading_ns)
+  return math.max(limits.target, math.min(LIMITS.time.target, needed))
 end
 
 -- Doubles until the fastest cell's repetition is long enough. Cells that take a thousand times as long go no further.

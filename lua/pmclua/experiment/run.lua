@@ -71,7 +71,7 @@ end
 ---@param declaration pmclua.Declaration
 ---@param plan pmclua.Plan
 ---@param options { session: pmclua.Session, take: fun(record: table), flush: fun(), each?: fun(record: table),
----   progress?: table, done?: pmclua.Done, enough?: (fun(blocks: integer): boolean),
+---   progress?: table, done?: pmclua.Done, overhead?: table, enough?: (fun(blocks: integer): boolean),
 ---   deciding: fun(): pmclua.Deciding, barrier?: pmclua.job.Barrier }
 ---   done: what a stored run has; flush: has all that was taken be in the file; each: the script's, which gets a
 ---   copy of every record; deciding: asked where there are simulated passes
@@ -88,6 +88,7 @@ function run.new(declaration, plan, options)
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done, options.barrier),
     only_process = processes.only(options.done),
+    reading_ns = require("pmclua.experiment.calibrate").reading_ns(options.overhead, declaration.events),
     barrier = options.barrier, missing = missing.new(declaration), remarks = remarks.new(),
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end

@@ -63,10 +63,13 @@ local function search_of(self, kind)
   local run = self.run
   local are_short = kind == "time" and run.processes and run.processes.most_pairs
   local limits = are_short and "short" or kind
-  local search = iterations.new(run.declaration, run.plan.cells, limits, function(cell, count)
+  local function measure(cell, count)
     if core.interrupts() > 0 then return nil, INTERRUPTED end
     return TRY[kind](self, cell, count)
-  end, function(cell) return run.processes:pages_of(self.ids[cell]) end)
+  end
+  local function pages(cell) return run.processes:pages_of(self.ids[cell]) end
+  local search = iterations.new(run.declaration, run.plan.cells, limits, measure,
+    { pages = pages, reading_ns = run.reading_ns })
   for _, cell in ipairs(run.plan.cells) do search:know(cell, stored_count(run, cell, kind)) end
   self.searches[kind] = search
   return search
