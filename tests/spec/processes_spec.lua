@@ -221,7 +221,7 @@ describe("kernels that are compared", function()
     end })
     local cut = pmc.load(path)
     local planned = cut.header.repetitions
-    assert.is_true(planned > 30 and planned <= 240)
+    assert.is_true(planned > 30 and planned <= 300)
     local whole = experiment:run { quiet = true, resume = path }
     assert.equal(planned, whole.header.repetitions)
     assert.equal(planned, pmc.load(path).header.repetitions)
@@ -306,11 +306,11 @@ describe("how many processes there are", function()
   end
 
   it("holds more pairs of short repetitions where the script leaves their number open", function()
-    assert.same({ 240, 240, 120, 60, 30, 30 },
+    assert.same({ 300, 240, 120, 60, 30, 30 },
       { pairs_of(1e4), pairs_of(2.5e5), pairs_of(5e5), pairs_of(1e6), pairs_of(2e6), pairs_of(1e9) })
     assert.equal(30, pairs_of(1e4, { is_count_open = false }))
     assert.equal(30, pairs_of(1e4, { iterations = 100 }))
-    assert.equal(250, pairs_of(1e4, { processes = 250 }))
+    assert.equal(310, pairs_of(1e4, { processes = 310 }))
     assert.equal(30, pairs_of(1e4, { sample = { "cycles" } }))
     assert.equal(30, pairs_of(1e4, { layout = "randomise", layout_runs = 2 }))
     assert.equal(30, pairs_of(1e4, nil, { thread_count = function() return 2 end }))
@@ -318,16 +318,16 @@ describe("how many processes there are", function()
   end)
 
   it("holds more pairs where limits are relative to a cell of the run, too", function()
-    assert.equal(240, pairs_of(1e4, { baseline = false, against = "a" }))
+    assert.equal(300, pairs_of(1e4, { baseline = false, against = "a" }))
     assert.equal(30, pairs_of(1e4, { baseline = false }))
   end)
 
   it("does not where each repetition takes what is done before and after it", function()
     local function hook() end
-    assert.equal(240, pairs_of(1e4, { setup = hook, cleanup = hook }))
+    assert.equal(300, pairs_of(1e4, { setup = hook, cleanup = hook }))
     assert.equal(30, pairs_of(1e4, { prepare = hook }))
     assert.equal(30, pairs_of(1e4, { conclude = hook }))
-    assert.equal(240, pairs_of(1e4, nil, nil, { cold_caches = false }))
+    assert.equal(300, pairs_of(1e4, nil, nil, { cold_caches = false }))
     assert.equal(30, pairs_of(1e4, nil, nil, { cold_caches = true }))
   end)
 

@@ -23,7 +23,7 @@ local FEW_PAGES = 16        -- of a kernel: which ones it has makes no differenc
 
 -- Pairs of kernels where the script does not say how many: many short ones. Other work then slows down both sides of most
 -- pairs, and the few of which it hit one side only do not move the median of their process.
-local MOST_PAIRS = 240
+local MOST_PAIRS = 300
 local PAIRS_NS = 60e6       -- the most time for one cell's pairs, unless as many as declared take longer
 
 ---@class pmclua.Processes
