@@ -147,8 +147,10 @@ for build in pairs(BUILDS) do
     it("have no names where a command replaces it after it ran", function()
       local right, wrong, folder = programs_of(build)
       local path = folder .. "/program"
-      local steps = ("cp RIGHT IT.new; mv IT.new IT; IT; cp %s IT.new; mv IT.new IT"):format(wrong)
-        :gsub("RIGHT", right):gsub("IT", path)
+      local function replace(program)
+        return ("cp %s %s.new; mv %s.new %s"):format(program, path, path, path)
+      end
+      local steps = table.concat({ replace(right), path, replace(wrong) }, "; ")
       local profile, result = profile_of(pmc.command { "sh", "-c", steps })
       is_nameless(profile, result, "the file is another one than was run")
     end)

@@ -81,7 +81,8 @@ end
 ---@return table result of SimulatedWorkload:run
 function Simulation:run(step, iterations, layout)
   local pass = self.plan.passes[step.pass]
-  return counter_of(self, step.cell, pass):run(pass, iterations, layout, step.index ~= nil)
+  local is_recorded = step.index ~= nil and not step.warmup
+  return counter_of(self, step.cell, pass):run(pass, iterations, layout, is_recorded)
 end
 
 -- ---- how it ends -----------------------------------------------------------------------------------------------

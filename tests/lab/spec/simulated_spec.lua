@@ -11,13 +11,14 @@ describe("in the lab, Valgrind", function()
   lazy_setup(lab.need_lab)
 
   it("counts a kernel's instructions as its source says, and its slope as the PMU does", function()
+    -- After the warm-up fewer repetitions than numbers of iterations: one that is repeated starts another Valgrind.
     for symbol, length in pairs(KERNELS) do
       local kernel = pmc.kernel { library = lab.built "known.so", symbol = symbol }
       local expected = ("valgrind_instructions == %d * iterations + %d"):format(unpack(length))
       local result = pmc.measure(kernel, { events = "valgrind::instructions,hardware=instructions:u",
-        iterations = { 10, 1000, 2000, 5000, 20000 }, repetitions = 5, expect = { expected } })
+        iterations = { 10, 1000, 2000, 5000, 20000 }, repetitions = 4, expect = { expected } })
       assert.equal("pass", result.expectations[1].state, symbol)
-      assert.equal(5, result.expectations[1].n)
+      assert.equal(4, result.expectations[1].n)
       local cell = result:cells()()
       assert.equal(length[1], cell.valgrind_instructions.median, symbol)
       assert.equal(length[1], cell.hardware.median, symbol)
