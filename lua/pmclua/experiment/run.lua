@@ -87,8 +87,7 @@ function run.new(declaration, plan, options)
     simulation = simulation_of(declaration, plan, options),
     processes = processes.new(declaration, plan, planner.most_repetitions(declaration), options.session,
       options.done, options.barrier),
-    only_process = processes.only(options.done),
-    reading_ns = require("pmclua.experiment.calibrate").reading_ns(options.overhead, declaration.events),
+    only_process = processes.only(options.done), overhead = options.overhead,
     barrier = options.barrier, missing = missing.new(declaration), remarks = remarks.new(),
     host = require("pmclua.host.machine").line "/proc/sys/kernel/hostname" }, Run)
 end

@@ -1,5 +1,6 @@
 --- trials.lua: runs of kernels that nobody records: how long a number of iterations takes.
 
+local calibrate = require("pmclua.base.lazy").module "pmclua.experiment.calibrate"
 local core = require "pmclua.core"
 local iterations = require "pmclua.experiment.iterations"
 local lists = require "pmclua.base.lists"
@@ -69,7 +70,7 @@ local function search_of(self, kind)
   end
   local function pages(cell) return run.processes:pages_of(self.ids[cell]) end
   local search = iterations.new(run.declaration, run.plan.cells, limits, measure,
-    { pages = pages, reading_ns = run.reading_ns })
+    { pages = pages, reading_ns = calibrate.reading_ns(run.overhead, run.declaration.events) })
   for _, cell in ipairs(run.plan.cells) do search:know(cell, stored_count(run, cell, kind)) end
   self.searches[kind] = search
   return search

@@ -151,24 +151,28 @@ local function bounds(compared)
   return values.low, values.high, compared.low and 1 or 0
 end
 
+-- How far one interval lies outside the other, not above 0 where they overlap; nil: there are no two.
+local function gap(means, typical)
+  local low, high = bounds(means)
+  local typical_low, typical_high = bounds(typical)
+  return low and typical_low and math.max(low - typical_high, typical_low - high) or nil
+end
+
 -- Whether what all repetitions of a cluster took together shows a difference that most of them do not: one that comes in
 -- a part of them, such as a collection of garbage.
 local function are_means_apart(means, typical)
-  local low, high, equal = bounds(means)
-  local typical_low, typical_high = bounds(typical)
-  if not low or not typical_low then return false end
-  if low > typical_high or high < typical_low then return true end
-  local differ = low > equal or high < equal
-  return differ and typical_low <= equal and typical_high >= equal
+  local between = gap(means, typical)
+  if not between or between > 0 then return between ~= nil end
+  local function differ(compared)
+    local low, high, equal = bounds(compared)
+    return low > equal or high < equal
+  end
+  return differ(means) and not differ(typical)
 end
 
 -- Whether means that are apart lead to another verdict, or to a ratio that differs by more than the margin.
 local function says_more(means, typical)
-  local low, high = bounds(means)
-  local typical_low, typical_high = bounds(typical)
-  local negligible = means.low and means.margin or 0
-  return means.verdict ~= typical.verdict
-    or low > typical_high + negligible or high < typical_low - negligible
+  return means.verdict ~= typical.verdict or gap(means, typical) > (means.low and means.margin or 0)
 end
 
 --- Compares pairs of repetitions by clusters. What most repetitions of a cluster do is seen best, as other work disturbs
